@@ -1,0 +1,1 @@
+"""Which candidates may enter the prompt."""

@@ -1,0 +1,1 @@
+"""Turns: events, commands, engine, sessions, models."""

@@ -1,0 +1,1 @@
+"""``assay replay SUITE``: benchmark suites, one module each."""
