@@ -38,6 +38,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         temperature: 0 is greedy.
         seed: Passed to the endpoint where it takes one.
         top_logprobs: How many alternatives per token to report; 0: no log-probabilities.
+        stop: Texts that end the answer.
         tools: JSON text of the OpenAI ``tools`` array; empty: none.
     """
 
@@ -45,6 +46,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     temperature: float = 0.0
     seed: int = 0
     top_logprobs: int = 0
+    stop: tuple[str, ...] = ()
     tools: str = ""
 
 
@@ -162,7 +164,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     Attributes:
         status: ``answered``, or why there is no measurement.
-        text: The answer; empty unless answered.
+        text: The answer; partial when ``truncated`` (cut by ``max_tokens``), empty on other failures.
         log_likelihood: For likelihood asks; never NaN (that is ``malformed``).
         logprobs: Token log-probabilities where asked for.
         usage: Tokens spent when it was asked live.
