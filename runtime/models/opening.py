@@ -1,0 +1,63 @@
+"""From a model's name, as a user writes it, to an open model."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import NamedTuple
+
+from assay.errors import ConfigError
+from assay.guards.protocols import ChatModel
+from assay.runtime.naming import close_names
+from assay.runtime.settings import Settings
+
+KINDS = ("cassette", "local", "openai", "scripted")
+FORMS = "local, local:PATH.gguf, openai:NAME, scripted, scripted:FILE, cassette:FILE"
+
+
+class Spec(NamedTuple):
+    """A model's name in two parts: ``kind`` is one of ``KINDS``, ``rest`` what follows the colon."""
+
+    kind: str
+    rest: str
+
+
+def parse_spec(spec: str) -> Spec:
+    """Take a model's name apart.
+
+    Raises:
+        ConfigError: If the kind is not known, with the nearest ones, or lacks what it needs.
+    """
+    kind, _, rest = spec.partition(":")
+    if kind not in KINDS:
+        raise ConfigError(f"unknown model {spec!r}{close_names(kind, KINDS)}; forms: {FORMS}")
+    if kind in ("openai", "cassette") and not rest:
+        raise ConfigError(f"model {spec!r} lacks what comes after the colon; forms: {FORMS}")
+    if "\0" in rest:
+        raise ConfigError(f"model {spec!r} contains a NUL character")
+    return Spec(kind, rest)
+
+
+@asynccontextmanager
+async def open_model(
+    spec: str, *, settings: Settings, base_url: str | None = None
+) -> AsyncIterator[ChatModel]:
+    """Open the model a user named; it is closed when the block ends.
+
+    Args:
+        spec: ``local``, ``local:PATH.gguf``, ``local:NAME`` (pulled), ``openai:NAME``,
+            ``scripted``, ``scripted:FILE`` or ``cassette:FILE``.
+        settings: Timeouts, retries, limits, threads and context; see ``ModelSettings``.
+        base_url: Of an OpenAI-compatible endpoint; only for ``openai:NAME``.
+
+    Raises:
+        ConfigError: If the name, the file or the URL is unusable.
+    """
+    kind, rest = parse_spec(spec)
+    if base_url is not None and kind != "openai":
+        raise ConfigError(f"a base URL goes with openai:NAME only, got model {spec!r}")
+    match kind:
+        case "scripted":
+            from assay.runtime.models.script_files import scripted_model  # noqa: PLC0415
+
+            yield await scripted_model(rest)
+        case _:
+            raise ConfigError(f"model {spec!r} is not available yet")

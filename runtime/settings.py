@@ -1,0 +1,241 @@
+"""Every setting, in one typed and frozen object: defaults, then a TOML file, then the environment.
+
+A file has one table per section (``[model]``, ``[guard]``, ...); the environment variable of a
+field is ``ASSAY_SECTION_FIELD``, for example ``ASSAY_GUARD_ON_UNDECIDED=ask``. A name that is not
+known is an error, never ignored.
+"""
+
+import math
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Literal, NamedTuple, Self, TypeAlias, get_args, get_origin
+
+import msgspec
+
+from assay.errors import ConfigError
+from assay.guards.protocols import OnGuardFailure, OnUndecided
+from assay.runtime.naming import close_names
+from assay.runtime.paths import settings_path
+
+PREFIX = "ASSAY_"
+FILE_VARIABLE = "ASSAY_SETTINGS"
+
+Seconds: TypeAlias = Annotated[float, msgspec.Meta(gt=0, le=86_400)]
+Positive: TypeAlias = Annotated[int, msgspec.Meta(ge=1)]
+Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0)]
+Amount: TypeAlias = Annotated[float, msgspec.Meta(ge=0)]
+
+
+class ModelSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How a language model is asked.
+
+    Attributes:
+        timeout: Seconds one attempt may take.
+        retries: Attempts after the first one, only for what is worth retrying.
+        retry_seconds: Seconds all attempts of one call may take together, waits included.
+        requests_per_minute: Calls started per minute and endpoint, retries included; 0: no limit.
+        concurrency: Calls in flight per endpoint.
+        threads: CPU threads of a local model; 0: as many as there are cores, at most 4.
+        context_tokens: Longest prompt and answer together; 0: what the model is known to take.
+    """
+
+    timeout: Seconds = 60.0
+    retries: Annotated[int, msgspec.Meta(ge=0, le=20)] = 3
+    retry_seconds: Seconds = 120.0
+    requests_per_minute: Count = 0
+    concurrency: Positive = 8
+    threads: Count = 0
+    context_tokens: Count = 0
+
+
+class PromptSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a prompt is made of.
+
+    Attributes:
+        recent_tokens: Estimated tokens the recent turns of the session may take.
+        answer_tokens: Most tokens of a reply.
+        temperature: Of the reply; 0 is greedy.
+        instructions: Text the system message opens with; empty: the one Assay ships.
+    """
+
+    recent_tokens: Count = 512
+    answer_tokens: Positive = 256
+    temperature: Annotated[float, msgspec.Meta(ge=0, le=2)] = 0.0
+    instructions: str = ""
+
+
+class GuardSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How a decision is made.
+
+    Attributes:
+        method: Name of the guard.
+        k: Records retrieved, and so candidates, per turn.
+        on_undecided: What happens to a record nothing decided about.
+        on_guard_failure: What happens when the guard cannot measure.
+        answer_tokens: Most tokens of an experiment's answer.
+        seconds: Deadline of the guard within the turn.
+    """
+
+    method: str = "panel"
+    k: Annotated[int, msgspec.Meta(ge=1, le=64)] = 5
+    on_undecided: OnUndecided = "withhold"
+    on_guard_failure: OnGuardFailure = "withhold_all"
+    answer_tokens: Positive = 32
+    seconds: Seconds = 60.0
+
+
+class BudgetSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What one turn may spend; a field that is not set has no limit. 0 allows nothing.
+
+    Attributes:
+        calls: Model calls.
+        tokens: Prompt and completion tokens.
+        money: In the currency of the price list.
+        seconds: Wall time inside the laboratory.
+    """
+
+    calls: Count | None = None
+    tokens: Count | None = None
+    money: Amount | None = None
+    seconds: Amount | None = None
+
+
+class TurnSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The turn as a whole.
+
+    Attributes:
+        seconds: Deadline from the user's message to the reply.
+    """
+
+    seconds: Seconds = 180.0
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Every setting; see the sections."""
+
+    model: ModelSettings = ModelSettings()
+    prompt: PromptSettings = PromptSettings()
+    guard: GuardSettings = GuardSettings()
+    budget: BudgetSettings = BudgetSettings()
+    turn: TurnSettings = TurnSettings()
+
+    @classmethod
+    def load(cls, path: Path | None = None, env: Mapping[str, str] = os.environ) -> Self:
+        """Defaults, overridden by a file, overridden by the environment.
+
+        Args:
+            path: A TOML file; ``None`` takes the one ``ASSAY_SETTINGS`` names, else
+                ``settings.toml`` in the user's configuration folder if it is there.
+            env: The environment.
+
+        Raises:
+            ConfigError: On a missing or malformed file, a name that is not known or a value that
+                does not fit; it names the file and line, or the variable.
+        """
+        given: dict[str, dict[str, Given]] = {name: {} for name in _sections()}
+        file = path or _default_file(env)
+        if file is not None:
+            _read_file(file, given)
+        _read_environment(env, given)
+        values = {name: _converted(name, fields) for name, fields in given.items()}
+        return msgspec.convert(values, cls)
+
+
+class Given(NamedTuple):
+    """A value as it came, and where from, for the error message."""
+
+    value: object
+    source: str
+
+
+def _sections() -> dict[str, type[msgspec.Struct]]:
+    return {field.name: type(field.default) for field in msgspec.structs.fields(Settings)}
+
+
+def _fields(section: str) -> dict[str, object]:
+    return {field.name: field.type for field in msgspec.structs.fields(_sections()[section])}
+
+
+def _default_file(env: Mapping[str, str]) -> Path | None:
+    if named := env.get(FILE_VARIABLE):
+        return Path(named)
+    default = settings_path()
+    return default if default.is_file() else None
+
+
+def _read_file(path: Path, given: dict[str, dict[str, Given]]) -> None:
+    try:
+        text = path.read_text(encoding="utf-8")
+        tables = tomllib.loads(text)
+    except OSError as error:
+        raise ConfigError(f"cannot read settings from {path}: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} is not valid TOML: {error}") from error
+    for section, table in tables.items():
+        where = f"{path}, line {_line_of(text, section, None)}"
+        _known(section, given, kind="section", where=where)
+        if not isinstance(table, dict):
+            raise ConfigError(f"expected a table [{section}], got {table!r} ({where})")
+        for field, value in table.items():
+            where = f"{path}, line {_line_of(text, section, field)}"
+            _known(field, _fields(section), kind=f"setting in [{section}]", where=where)
+            given[section][field] = Given(value, where)
+
+
+def _read_environment(env: Mapping[str, str], given: dict[str, dict[str, Given]]) -> None:
+    known = {
+        f"{PREFIX}{section}_{field}".upper(): (section, field)
+        for section in given
+        for field in _fields(section)
+    }
+    for name in sorted(env):
+        if name.startswith(PREFIX) and name != FILE_VARIABLE:
+            _known(name, known, kind="environment variable", where="the environment")
+            section, field = known[name]
+            given[section][field] = Given(env[name], f"environment variable {name}")
+
+
+def _known(name: str, known: Mapping[str, object], *, kind: str, where: str) -> None:
+    if name not in known:
+        raise ConfigError(f"unknown {kind} {name!r}{close_names(name, known)} ({where})")
+
+
+def _converted(section: str, given: Mapping[str, Given]) -> dict[str, object]:
+    types = _fields(section)
+    return {
+        field: _convert(f"{section}.{field}", value, types[field]) for field, value in given.items()
+    }
+
+
+def _convert(name: str, given: Given, type_: object) -> object:
+    # Text from the environment stands for numbers too; a file says what it means.
+    strict = not given.source.startswith("environment")
+    try:
+        value = msgspec.convert(given.value, type_, strict=strict)
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"{name}: {_reason(error, given, type_)} ({given.source})") from error
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ConfigError(f"{name}: expected a finite number, got {value!r} ({given.source})")
+    return value
+
+
+def _reason(error: msgspec.ValidationError, given: Given, type_: object) -> str:
+    if get_origin(type_) is Literal:
+        return f"unknown value {given.value!r}{close_names(str(given.value), get_args(type_))}"
+    return f"{str(error).replace('`', '')}, got {given.value!r}"
+
+
+def _line_of(text: str, section: str, field: str | None) -> int:
+    """The line a section or one of its fields stands on; of the section where it is unclear."""
+    current, found = "", 1
+    for number, raw in enumerate(text.splitlines(), start=1):
+        line = raw.strip()
+        if line.startswith("["):
+            current = line.strip("[] ").strip("\"'")
+            found = number if current == section else found
+        key = line.partition("=")[0].strip().strip("\"'")
+        if key in (f"{section}.{field}", section) or (current == section and key == field):
+            return number
+    return found
