@@ -5,29 +5,38 @@ import unicodedata
 from collections.abc import Iterable
 from typing import Final
 
-_WORD: Final = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
-_POSSESSIVE: Final = re.compile(r"['’]s?$")
+_WORD: Final = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
+_POSSESSIVE: Final = re.compile(r"'s?$")
+_APOSTROPHES: Final = str.maketrans({"\u2019": "'", "\u2018": "'", "\u0060": "'", "\u00b4": "'"})
+_SHORT: Final = 3
 _INVISIBLE: Final = ("Cf", "Cc")
 
 FUNCTION_WORDS: Final = frozenset(
-    """a an the this that these those there here it its he him his she her hers they them their theirs we us our
-    ours i me my mine you your yours who whom whose which what when where why how and or but nor so if then than
-    as of at by for from in into on onto to with without within about over under up down out off again during
-    is am are was were be been being do does did doing done have has had having will would shall should can could
-    may might must not no yes also too very just only both either each any all some such own same other others
-    s t don didn doesn isn wasn aren weren won wouldn couldn shouldn hasn haven hadn ain let get got ve ll re d m
-    because while since after before until said says say told mention mentioned mentions""".split()
+    (
+        "a an the this that these those there here it its he him his she her hers they them their "
+        "theirs we us our ours i me my mine you your yours who whom whose which what when where "
+        "why how and or but nor so if then than as of at by for from in into on onto to with "
+        "without within about over under up down out off again during is am are was were be been "
+        "being do does did doing done have has had having will would shall should can could may "
+        "might must not no yes also too very just only both either each any all some such own "
+        "same other others s t don didn doesn isn wasn aren weren won wouldn couldn shouldn hasn "
+        "haven hadn ain let get got ve ll re d m because while since after before until said says "
+        "say told mention mentioned mentions more most "
+    ).split()
 )
 
 
 def fold(text: str) -> str:
-    """``text`` in NFKC lower case, invisible characters removed; line breaks become spaces."""
+    """``text`` in NFKC lower case, one kind of apostrophe, without invisible characters.
+
+    Line breaks become spaces.
+    """
     visible = (
         " " if c in "\n\r\t" else c
         for c in unicodedata.normalize("NFKC", text)
         if c in "\n\r\t" or unicodedata.category(c) not in _INVISIBLE
     )
-    return "".join(visible).casefold()
+    return "".join(visible).translate(_APOSTROPHES).casefold()
 
 
 def words(text: str) -> list[str]:
@@ -40,10 +49,10 @@ def stem(word: str) -> str:
 
     Digits and words of up to three letters stay as they are.
     """
-    if len(word) <= 3 or not word.isalpha():
+    if len(word) <= _SHORT or not word.isalpha():
         return word
     for ending, replacement in _ENDINGS:
-        if word.endswith(ending) and len(word) - len(ending) >= 3:
+        if word.endswith(ending) and len(word) - len(ending) >= _SHORT:
             return _undouble(word[: len(word) - len(ending)] + replacement)
     return word
 
@@ -65,9 +74,9 @@ _ENDINGS: Final = (
 
 def _undouble(root: str) -> str:
     """``runn`` to ``run``, ``lov``/``love`` alike; ``ll``, ``ss``, ``ee`` stay."""
-    if len(root) > 3 and root[-1] == root[-2] and root[-1] not in "lseo":
+    if len(root) > _SHORT and root[-1] == root[-2] and root[-1] not in "lseo":
         return root[:-1]
-    return root.removesuffix("e") if len(root) > 3 else root
+    return root.removesuffix("e") if len(root) > _SHORT else root
 
 
 def stems(text: str) -> list[str]:
