@@ -1,0 +1,260 @@
+"""Runs examples through methods, one decision at a time, so that it can stop anywhere and go on.
+
+Nothing in this file can see a key: it takes ``Example``s only.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from assay.errors import BudgetExceeded, GuardError, ModelUnavailable
+from assay.guards.budget import Budget, Limits
+from assay.guards.coalitions import coalition_of
+from assay.guards.laboratory import Laboratory
+from assay.guards.protocols import (
+    Ask,
+    Case,
+    ChatModel,
+    Decision,
+    EvidenceSource,
+    Guard,
+    Judgement,
+    Ledger,
+    LikelihoodModel,
+    Parameters,
+    Renderer,
+)
+from assay.runtime.prompts import canonical_order, make_renderer
+from assay.scenarios.folder import RunFolder
+from assay.scenarios.paying import NotedCache
+from assay.scenarios.runs import Paid, Row, RunConfig, Unit
+from assay.scenarios.schema import Example
+from assay.stores.bank import memory_bank
+from assay.stores.hybrid import EvidenceSearch
+from assay.stores.protocols import Bank, Cache, Clock, Embedder
+from assay.stores.records import Candidate, Namespace
+
+WHOLE_BANK = frozenset({"full_history"})
+"""Methods that are shown every record of the bank instead of the best K."""
+
+
+class Equipment(NamedTuple):
+    """What a run works with, opened and closed by the caller.
+
+    Attributes:
+        model: What answers.
+        likelihood: The same model, where it can tell likelihoods.
+        embedder: For retrieval and evidence.
+        cache: Answers paid for, in this run and before.
+        guard: From a method's name to the guard.
+        renderings: Perturbations by name.
+        clock: Times the decisions.
+    """
+
+    model: ChatModel
+    likelihood: LikelihoodModel | None
+    embedder: Embedder
+    cache: Cache
+    guard: Callable[[str], Guard]
+    renderings: Mapping[str, Callable[[str], str]]
+    clock: Clock
+
+
+class Progress(NamedTuple):
+    """After a decision: how many of how many are taken, and which one it was."""
+
+    done: int
+    total: int
+    row: Row | None
+
+
+Watcher = Callable[[Progress], None]
+
+
+async def run(
+    folder: RunFolder,
+    examples: Sequence[Example],
+    config: RunConfig,
+    equipment: Equipment,
+    *,
+    watch: Watcher = lambda _: None,
+) -> list[Row]:
+    """Take every decision that is not in the folder yet; gives all of them, in a fixed order.
+
+    Methods of one example run one after the other in the order of the configuration, so which of
+    them pays for a shared question does not depend on timing.
+
+    Raises:
+        ModelUnavailable: If the model does not answer; what was decided stays in the folder.
+        CassetteMiss: If a replay does not know a question.
+    """
+    rows = {row.unit: row for row in await folder.rows()}
+    earlier = _by_unit(await folder.paid())
+    total = len(examples) * len(config.methods)
+    for example in examples:
+        missing = [m for m in config.methods if (example.id, m) not in rows]
+        if not missing:
+            continue
+        watch(Progress(len(rows), total, None))
+        bench = await _prepare(example, config, equipment)
+        for method in missing:
+            unit = (example.id, method)
+            row = await bench.decide(method, folder, earlier.get(unit, {}))
+            await folder.append(row)
+            rows[unit] = row
+            watch(Progress(len(rows), total, row))
+    return [rows[example.id, method] for example in examples for method in config.methods]
+
+
+def _by_unit(paid: Sequence[Paid]) -> dict[Unit, dict[str, Paid]]:
+    units: dict[Unit, dict[str, Paid]] = {}
+    for one in paid:
+        units.setdefault((one.example, one.method), {})[one.key] = one
+    return units
+
+
+async def _prepare(example: Example, config: RunConfig, equipment: Equipment) -> "_Bench":
+    """Fill a bank with an example; memories and archive only, nothing of its key."""
+    bank = memory_bank(embedder=equipment.embedder, clock=equipment.clock)
+    await bank.store.write(example.records)
+    await bank.archive.append(example.turns)
+    namespace = Namespace(f"{config.suite}/{example.id}")
+    evidence = EvidenceSearch(bank.archive, equipment.embedder, namespace)
+    return _Bench(example, namespace, bank, evidence, config, equipment)
+
+
+class _Bench(NamedTuple):
+    """One example, its bank filled, ready for every method."""
+
+    example: Example
+    namespace: Namespace
+    bank: Bank
+    evidence: EvidenceSource
+    config: RunConfig
+    equipment: Equipment
+
+    async def decide(self, method: str, folder: RunFolder, earlier: dict[str, Paid]) -> Row:
+        started = self.equipment.clock.monotonic()
+        candidates = await self._candidates(method)
+        cache = NotedCache(
+            self.equipment.cache,
+            (self.example.id, method),
+            model=self.equipment.model,
+            note=folder.append_paid,
+        )
+        laboratory = self._laboratory(candidates, cache)
+        case = Case(question=self.example.question, candidates=candidates, evidence=self.evidence)
+        decision = await reviewed(self.equipment.guard(method), case, laboratory)
+        status, answer = await self._answer(decision, candidates, laboratory)
+        lost = [paid for key, paid in earlier.items() if key not in cache.noted]
+        return Row(
+            example=self.example.id,
+            method=method,
+            candidates=tuple(candidate.record.id for candidate in candidates),
+            decision=decision,
+            status=status,
+            answer=answer,
+            spent=_with_earlier(laboratory.ledger(), lost),
+            seconds=self.equipment.clock.monotonic() - started,
+        )
+
+    async def _candidates(self, method: str) -> tuple[Candidate, ...]:
+        limit = len(self.example.records) if method in WHOLE_BANK else self.config.k
+        found = await self.bank.retriever.retrieve(
+            self.namespace, self.example.question, limit=limit, at=self.example.now
+        )
+        return canonical_order(found, seed=self.config.seed)
+
+    def _laboratory(self, candidates: Sequence[Candidate], cache: Cache) -> Laboratory:
+        budget = self.config.settings.budget
+        return Laboratory(
+            model=self.equipment.model,
+            render=self._renderer(candidates, frozenset()),
+            cache=cache,
+            namespace=self.namespace,
+            budget=Budget(
+                Limits(
+                    calls=budget.calls,
+                    tokens=budget.tokens,
+                    money=budget.money,
+                    seconds=budget.seconds,
+                )
+            ),
+            concurrency=self.config.concurrency,
+            record_ids=[candidate.record.id for candidate in candidates],
+            likelihood=self.equipment.likelihood,
+        )
+
+    def _renderer(self, candidates: Sequence[Candidate], flagged: frozenset[int]) -> Renderer:
+        settings = self.config.settings
+        return make_renderer(
+            model=self.equipment.model.identity,
+            question=self.example.question,
+            candidates=candidates,
+            now=self.example.now,
+            seed=self.config.seed,
+            parameters=Parameters(
+                max_tokens=settings.guard.answer_tokens,
+                temperature=settings.prompt.temperature,
+                seed=self.config.seed,
+            ),
+            renderings=self.equipment.renderings,
+            instructions=settings.prompt.instructions or None,
+            recent_tokens=settings.prompt.recent_tokens,
+            flagged=coalition_of(flagged),
+        )
+
+    async def _answer(
+        self, decision: Decision, candidates: Sequence[Candidate], laboratory: Laboratory
+    ) -> tuple[str, str]:
+        """Status and text of the final answer; flagged records are marked in its prompt."""
+        admitted = [i for i, j in enumerate(decision.judgements) if j.admitted]
+        flagged = frozenset(i for i, j in enumerate(decision.judgements) if j.flagged)
+        ask = Ask(coalition_of(admitted))
+        try:
+            if flagged:
+                request = self._renderer(candidates, flagged)(ask)
+                shown = [candidates[i].record.id for i in admitted]
+                completion = await laboratory.answer(request, record_ids=shown)
+                return "answered", completion.text
+            outcome = await laboratory.outcome(ask)
+        except BudgetExceeded as error:
+            return "over_budget", str(error)
+        if outcome.status == "unavailable":
+            raise ModelUnavailable(outcome.detail)
+        return outcome.status, outcome.text
+
+
+async def reviewed(guard: Guard, case: Case, laboratory: Laboratory) -> Decision:
+    """The guard's decision; where it cannot decide, all is withheld and the decision says so."""
+    try:
+        return await guard.review(case, laboratory)
+    except GuardError as error:
+        judgements = tuple(
+            Judgement(
+                record_id=candidate.record.id,
+                admitted=False,
+                decided=False,
+                reason="The guard could not measure; the policy is to withhold everything.",
+                method=guard.name,
+            )
+            for candidate in case.candidates
+        )
+        return Decision(
+            method=guard.name,
+            judgements=judgements,
+            spent=laboratory.ledger(),
+            fallback="withhold_all",
+            failure=str(error),
+        )
+
+
+def _with_earlier(ledger: Ledger, lost: Sequence[Paid]) -> Ledger:
+    """Add what an interrupted attempt at this decision had already paid for."""
+    return msgspec.structs.replace(
+        ledger,
+        cache_hits=ledger.cache_hits - len(lost),
+        live=ledger.live + len(lost),
+        tokens=ledger.tokens + sum(paid.tokens for paid in lost),
+    )
