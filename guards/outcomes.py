@@ -44,6 +44,11 @@ def outcome_of(result: Answer | Failure) -> Outcome:
             return Outcome(status=_status(result), detail=str(result))
 
 
+def has_answer(outcome: Outcome) -> bool:
+    """Whether the model answered, wholly or cut by ``max_tokens``."""
+    return outcome.status in ("answered", "truncated")
+
+
 def checked_completion(completion: Completion) -> Completion:
     """The completion, if its numbers are numbers.
 
