@@ -1,0 +1,1 @@
+"""Searches for the smallest withholding that recovers the task, each a generator of questions."""
