@@ -1,9 +1,31 @@
 """A bank: every store over one place, opened and closed together."""
 
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from datetime import datetime
+from pathlib import Path
+
+import anyio
+
+from assay.errors import EmbedderMismatch, StoreCorrupt
+from assay.stores.cache_file import make_folder
 from assay.stores.exact import ExactIndex
+from assay.stores.faiss import FaissIndex
 from assay.stores.hybrid import HybridRetriever
 from assay.stores.memory import InMemoryArchive, InMemoryCache, InMemoryJournal, InMemoryStore
-from assay.stores.protocols import Bank, Clock, Embedder
+from assay.stores.protocols import Bank, Changes, Clock, Embedder
+from assay.stores.records import MemoryRecord, Namespace, RecordId
+from assay.stores.sqlite import Database
+from assay.stores.sqlite_archive import SqliteArchive
+from assay.stores.sqlite_cache import SqliteCache
+from assay.stores.sqlite_journal import SqliteJournal
+from assay.stores.sqlite_records import SqliteRecords
+
+FILE_NAME = "bank.sqlite3"
+VECTORS_NAME = "vectors"
+
+_FLUSH_SECONDS = 30.0
+"""How long closing may take to write index files; what is not written is rebuilt."""
 
 
 def memory_bank(*, embedder: Embedder, clock: Clock) -> Bank:
@@ -22,3 +44,96 @@ def memory_bank(*, embedder: Embedder, clock: Clock) -> Bank:
         ),
         embedder=embedder,
     )
+
+
+@asynccontextmanager
+async def open_bank(path: Path, *, embedder: Embedder, clock: Clock) -> AsyncGenerator[Bank]:
+    """The bank in the folder ``path``: SQLite with full-text search, and FAISS beside it.
+
+    The folder is made if missing. Several processes may have one bank open. A bank is bound to
+    the embedder it was made with.
+
+    Raises:
+        NewerFormat: If a newer Assay wrote it; it is not touched.
+        EmbedderMismatch: If it was made with another embedder; it is not touched.
+        StoreCorrupt: If what is there is damaged or no bank.
+        StoreError: If it cannot be made or opened.
+    """
+    await make_folder(path)
+    await _refuse_lost(path)
+    async with Database(path / FILE_NAME) as database:
+        await _bind(database, path, embedder)
+        await make_folder(path / VECTORS_NAME)
+        records = SqliteRecords(database)
+        index = FaissIndex(
+            store=records,
+            embedder=embedder,
+            folder=path / VECTORS_NAME,
+            bank=await database.meta("bank") or "",
+        )
+        try:
+            yield Bank(
+                store=IndexedStore(records, index),
+                archive=SqliteArchive(database),
+                journal=SqliteJournal(database),
+                cache=SqliteCache(database),
+                retriever=HybridRetriever(
+                    records=records, keywords=records, vectors=index, embedder=embedder
+                ),
+                embedder=embedder,
+            )
+        finally:
+            with anyio.move_on_after(_FLUSH_SECONDS, shield=True):
+                await index.flush()
+
+
+class IndexedStore:
+    """A ``MemoryStore`` whose erasure reaches the vectors too."""
+
+    def __init__(self, records: SqliteRecords, index: FaissIndex) -> None:
+        self._records = records
+        self._index = index
+
+    async def write(self, records: Sequence[MemoryRecord]) -> None:
+        await self._records.write(records)
+
+    async def get(self, namespace: Namespace, record_ids: Sequence[RecordId]) -> list[MemoryRecord]:
+        return await self._records.get(namespace, record_ids)
+
+    async def current(self, namespace: Namespace, *, at: datetime) -> list[MemoryRecord]:
+        return await self._records.current(namespace, at=at)
+
+    async def changes(self, namespace: Namespace, *, after: int) -> Changes:
+        return await self._records.changes(namespace, after=after)
+
+    async def erase(self, namespace: Namespace, record_ids: Sequence[RecordId]) -> int:
+        erased = await self._records.erase(namespace, record_ids)
+        # Even when nothing was there: an erasure cut short after the rows is finished by repeating it.
+        await self._index.purge(namespace)
+        return erased
+
+
+async def _refuse_lost(path: Path) -> None:
+    """Refuse to start an empty bank where one has been.
+
+    Raises:
+        StoreCorrupt: If the vectors are there without the file they were made from.
+    """
+    vectors = anyio.Path(path / VECTORS_NAME)
+    if await vectors.exists() and not await anyio.Path(path / FILE_NAME).exists():
+        raise StoreCorrupt(
+            f"{path / FILE_NAME} is missing but its vectors are there; restore it from a backup, "
+            f"or remove {path} to start an empty bank"
+        )
+
+
+async def _bind(database: Database, path: Path, embedder: Embedder) -> None:
+    """Bind a new bank to its embedder, and refuse another one afterwards."""
+    bound = await database.meta("embedder")
+    if bound is None:
+        bound = await database.set_meta_once("embedder", embedder.name)
+    if bound != embedder.name:
+        raise EmbedderMismatch(
+            f"the bank {path} was made with embedder {bound!r}, got {embedder.name!r}; "
+            f"open it with {bound!r}, or start another bank"
+        )

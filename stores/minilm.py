@@ -86,7 +86,8 @@ class MiniLM(NamedTuple):
         scores = query @ key.transpose(0, 2, 1) / np.float32(np.sqrt(query.shape[-1]))
         weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
         weights /= weights.sum(axis=-1, keepdims=True)
-        return (weights @ value).transpose(1, 0, 2).reshape(hidden.shape)
+        attended: Floats = weights @ value
+        return attended.transpose(1, 0, 2).reshape(hidden.shape)
 
     def _heads(self, rows: Floats) -> Floats:
         return rows.reshape(len(rows), self.shape.num_attention_heads, -1).transpose(1, 0, 2)

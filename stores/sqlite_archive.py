@@ -1,0 +1,121 @@
+"""The past turns and their full-text index in SQLite."""
+
+import sqlite3
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from assay.errors import ConflictingWrite
+from assay.stores.checks import (
+    checked_characters,
+    checked_limit,
+    checked_namespace,
+    checked_turn,
+)
+from assay.stores.records import ArchiveTurn, Namespace, SessionId
+from assay.stores.rows import (
+    encoded,
+    indexed_words,
+    match_expression,
+    microseconds,
+    opened,
+    owner_token,
+    seal,
+)
+from assay.stores.sqlite import Database
+
+_Prepared: TypeAlias = tuple[ArchiveTurn, bytes, bytes, str]
+
+_RECENT = """
+SELECT body, seal FROM turns WHERE namespace = ? AND session = ?
+ORDER BY position DESC, number DESC LIMIT ?
+"""
+_SEARCH = """
+SELECT t.body, t.seal FROM (
+  SELECT rowid, rank FROM turns_words
+  WHERE turns_words MATCH ? AND rank MATCH 'bm25(0.0, 1.0)' ORDER BY rank LIMIT ?
+) best CROSS JOIN turns t ON t.number = best.rowid ORDER BY best.rank, best.rowid
+"""
+_ALL = "SELECT body, seal FROM turns WHERE namespace = ? ORDER BY at, position, number"
+
+
+class SqliteArchive:
+    """``Archive`` over one database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def append(self, turns: Sequence[ArchiveTurn]) -> None:
+        prepared = [_prepared(checked_turn(turn)) for turn in turns]
+        if prepared:
+            await self._database.write(lambda connection: _append(connection, prepared))
+
+    async def recent(
+        self, namespace: Namespace, session: SessionId, *, limit: int
+    ) -> list[ArchiveTurn]:
+        checked_characters("session", session)
+        newest_first = await self._turns(namespace, _RECENT, session, checked_limit(limit))
+        return newest_first[::-1]
+
+    async def search(self, namespace: Namespace, text: str, *, limit: int) -> list[ArchiveTurn]:
+        checked_namespace(namespace)
+        expression = match_expression(namespace, checked_characters("text", text))
+        if checked_limit(limit) == 0 or expression is None:
+            return []
+
+        def work(connection: sqlite3.Connection) -> list[ArchiveTurn]:
+            return _opened(namespace, connection.execute(_SEARCH, (expression, limit)))
+
+        return await self._database.read(work)
+
+    async def all(self, namespace: Namespace) -> list[ArchiveTurn]:
+        return await self._turns(namespace, _ALL)
+
+    async def _turns(self, namespace: Namespace, sql: str, *values: object) -> list[ArchiveTurn]:
+        checked_namespace(namespace)
+
+        def work(connection: sqlite3.Connection) -> list[ArchiveTurn]:
+            return _opened(namespace, connection.execute(sql, (namespace, *values)))
+
+        return await self._database.read(work)
+
+
+def _opened(namespace: Namespace, rows: sqlite3.Cursor) -> list[ArchiveTurn]:
+    return [opened(ArchiveTurn, namespace, body, sealed) for body, sealed in rows]
+
+
+def _prepared(turn: ArchiveTurn) -> _Prepared:
+    body = encoded(turn)
+    return turn, body, seal(turn.namespace, body), indexed_words(f"{turn.speaker} {turn.text}")
+
+
+def _append(connection: sqlite3.Connection, batch: Sequence[_Prepared]) -> None:
+    for turn, body, sealed, words in batch:
+        known = connection.execute(
+            "SELECT body, seal FROM turns WHERE namespace = ? AND id = ?", (turn.namespace, turn.id)
+        ).fetchone()
+        if known is None:
+            _insert(connection, turn, body, sealed, words)
+        elif known[0] != body and opened(ArchiveTurn, turn.namespace, *known) != turn:
+            raise ConflictingWrite(f"turn {turn.id!r} exists with other content")
+
+
+def _insert(
+    connection: sqlite3.Connection, turn: ArchiveTurn, body: bytes, sealed: bytes, words: str
+) -> None:
+    number = connection.execute(
+        "INSERT INTO turns (namespace, id, session, position, at, body, seal) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?)",
+        (
+            turn.namespace,
+            turn.id,
+            turn.session,
+            turn.position,
+            microseconds(turn.at),
+            body,
+            sealed,
+        ),
+    ).lastrowid
+    connection.execute(
+        "INSERT INTO turns_words (rowid, owner, words) VALUES (?, ?, ?)",
+        (number, owner_token(turn.namespace), words),
+    )
