@@ -9,7 +9,7 @@ default one that knows no expected answer.
 import math
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias, assert_never
 
 from assay.errors import GuardFailed
 from assay.guards.accounting import spent_between
@@ -221,6 +221,8 @@ class CMI:
                 return f"no perturbed wording of it serves better{_shown(effect.stability)}"
             case "utility_and_stability":
                 return f"{better}, and no perturbed wording of it serves better"
+            case _ as never:
+                assert_never(never)
 
 
 def _require_an_answer(outcomes: Sequence[Outcome]) -> None:

@@ -1,7 +1,7 @@
 """From what came back to an outcome, and to bytes for the cache. Pure."""
 
 import math
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, assert_never
 
 import msgspec
 
@@ -104,6 +104,8 @@ def _status(failure: Failure) -> Literal["unavailable", "refused", "malformed", 
             return "malformed"
         case ContextOverflow():
             return "overflow"
+        case _ as never:
+            assert_never(never)
 
 
 def _has_numbers(token: TokenLogprob) -> bool:

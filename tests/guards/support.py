@@ -1,12 +1,12 @@
 """Fakes with behaviour for guards and their laboratory."""
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 import anyio.lowlevel
 
-from assay.guards.budget import Budget, Limits
+from assay.guards.budget import Budget, Limits, Price
 from assay.guards.coalitions import members
 from assay.guards.laboratory import Laboratory
 from assay.guards.protocols import (
@@ -14,6 +14,7 @@ from assay.guards.protocols import (
     Case,
     Completion,
     DeltaSink,
+    LikelihoodModel,
     Message,
     Parameters,
     Request,
@@ -85,6 +86,7 @@ class TableModel:
     identity: str = "table-1"
     context_tokens: int = 4096
     prompts: list[str] = field(default_factory=list[str])
+    answered: list[str] = field(default_factory=list[str])
     billed_tokens: int = 0
     running: int = 0
     most_running: int = 0
@@ -114,6 +116,7 @@ class TableModel:
             result = self.answer(prompt)
             if isinstance(result, Exception):
                 raise result
+            self.answered.append(prompt)
             self.billed_tokens += result.usage.completion_tokens
             return result
         finally:
@@ -124,6 +127,19 @@ class TableModel:
             await anyio.lowlevel.checkpoint()
         if self.gate:
             await self.gate.wait()
+
+
+@dataclass
+class TableLikelihoods:
+    """Log-likelihoods by the last message; counts what reaches it."""
+
+    table: Mapping[str, float | None]
+    calls: int = 0
+
+    async def log_likelihood(self, request: Request, answer: str) -> float:
+        self.calls += 1
+        await anyio.lowlevel.checkpoint()
+        return self.table[request.messages[-1].content]  # type: ignore[return-value]  # or null
 
 
 class DictCache:
@@ -161,7 +177,8 @@ def laboratory(  # noqa: PLR0913  # one name per part of the bench
     budget: Budget | None = None,
     concurrency: int = 4,
     records: int = 0,
-    likelihood: object = None,
+    likelihood: LikelihoodModel | None = None,
+    price: Price | None = None,
 ) -> Laboratory:
     """A laboratory over the fakes."""
     return Laboratory(
@@ -172,7 +189,8 @@ def laboratory(  # noqa: PLR0913  # one name per part of the bench
         budget=budget or Budget(limits or Limits()),
         concurrency=concurrency,
         record_ids=[RecordId(f"r{i}") for i in range(records)],
-        likelihood=likelihood,  # type: ignore[arg-type]  # the test passes what it means to
+        likelihood=likelihood,
+        price=price,
     )
 
 
