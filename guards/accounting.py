@@ -1,7 +1,7 @@
 """What a laboratory has spent so far."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 
 from assay.guards.protocols import Ledger, Usage
@@ -45,7 +45,7 @@ class Accounts:
         self._first(key)
 
     @contextmanager
-    def batch(self, keys: Sequence[str]) -> Iterator[None]:
+    def batch(self, keys: Sequence[str]) -> Generator[None]:
         """Around the questions that one caller leads; adds the rounds of those that are new.
 
         Rounds are ``ceil(new distinct questions / concurrency)``, cached or not: a property of the
@@ -58,7 +58,7 @@ class Accounts:
             self._rounds += math.ceil(sum(key in self._asked for key in new) / self._concurrency)
 
     @contextmanager
-    def inside(self) -> Iterator[None]:
+    def inside(self) -> Generator[None]:
         """Around everything a caller waits for; overlapping callers' time counts once."""
         if not self._inside:
             self._entered = self._now()

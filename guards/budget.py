@@ -5,7 +5,7 @@ Nothing here awaits, so within one event loop every operation is atomic.
 """
 
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
@@ -281,7 +281,7 @@ class Budget:
         return self._reserving(Spend(calls, tokens, money), seconds)
 
     @asynccontextmanager
-    async def _reserving(self, spend: Spend, seconds: float) -> AsyncIterator[Hold]:
+    async def _reserving(self, spend: Spend, seconds: float) -> AsyncGenerator[Hold]:
         hold = self.hold(spend, seconds=seconds)
         try:
             yield hold

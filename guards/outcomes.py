@@ -38,7 +38,7 @@ def outcome_of(result: Answer | Failure) -> Outcome:
                 logprobs=result.logprobs,
                 usage=result.usage,
             )
-        case float():
+        case float() | int():
             return Outcome(status="answered", log_likelihood=result)
         case _:
             return Outcome(status=_status(result), detail=str(result))

@@ -1,7 +1,6 @@
 """One live call: reserved before, limited, cut at the deadline, settled and counted after."""
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
 from typing import NamedTuple
 
 import anyio
@@ -84,7 +83,7 @@ class Sender:
             CassetteMiss: As the model raised it; nothing is counted.
         """
         result: Answer | Failure | None = None
-        with _deadline(self._budget.seconds_left()):
+        with anyio.move_on_after(self._budget.seconds_left()):
             async with self._limiter:
                 result = await self._call(asked, hold, sink)
         if result is None:
@@ -140,7 +139,3 @@ class Sender:
         if asked.question.answer is not None:
             messages = (*messages, Message(role="assistant", content=asked.question.answer))
         return self._model.count_tokens(messages)
-
-
-def _deadline(seconds: float | None) -> AbstractContextManager[object]:
-    return nullcontext() if seconds is None else anyio.move_on_after(seconds)

@@ -339,6 +339,7 @@ async def test_time_of_overlapping_callers_counts_once() -> None:
     model = TableModel(gate=anyio.Event())
     lab = laboratory(model)
 
+    running = 0.0
     started = anyio.current_time()
     async with anyio.create_task_group() as group:
         group.start_soon(lab.outcome, ASKS[0])
