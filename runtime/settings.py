@@ -176,12 +176,17 @@ def _read_file(path: Path, given: dict[str, dict[str, Given]]) -> None:
     for section, table in tables.items():
         where = f"{path}, line {_line_of(text, section, None)}"
         _known(section, given, kind="section", where=where)
-        if not isinstance(table, dict):
-            raise ConfigError(f"expected a table [{section}], got {table!r} ({where})")
-        for field, value in table.items():
+        for field, value in _table(section, table, where).items():
             where = f"{path}, line {_line_of(text, section, field)}"
             _known(field, _fields(section), kind=f"setting in [{section}]", where=where)
             given[section][field] = Given(value, where)
+
+
+def _table(section: str, given: object, where: str) -> dict[str, object]:
+    try:
+        return msgspec.convert(given, dict[str, object])
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"expected a table [{section}], got {given!r} ({where})") from error
 
 
 def _read_environment(env: Mapping[str, str], given: dict[str, dict[str, Given]]) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from assay.errors import ContextOverflow
+from assay.errors import ContextOverflow, ModelRefused
 from assay.guards.protocols import ChatModel, Message, Request
 
 MESSAGE_TOKENS = 16
@@ -23,10 +23,8 @@ def bound_tokens(messages: Sequence[Message]) -> int:
 
 def text_bytes(message: Message) -> int:
     """Bytes of all the text a message carries, its tool calls included."""
-    calls = sum(
-        len(call.name.encode()) + len(call.arguments.encode()) for call in message.tool_calls
-    )
-    return len(message.content.encode()) + calls
+    calls = sum(_bytes(call.name) + _bytes(call.arguments) for call in message.tool_calls)
+    return _bytes(message.content) + calls
 
 
 def require_room(model: ChatModel, request: Request) -> None:
@@ -34,8 +32,10 @@ def require_room(model: ChatModel, request: Request) -> None:
 
     Raises:
         ContextOverflow: If they do not fit; nothing was sent.
+        ModelRefused: If a message holds half a surrogate pair, which no encoding can carry.
     """
-    tools = len(request.parameters.tools.encode())
+    _require_text(request)
+    tools = _bytes(request.parameters.tools)
     prompt = model.count_tokens(request.messages) + tools
     wanted = prompt + request.parameters.max_tokens
     if wanted > model.context_tokens:
@@ -44,3 +44,18 @@ def require_room(model: ChatModel, request: Request) -> None:
             f"the context of {model.identity} is {model.context_tokens}; "
             "show less, or raise model.context_tokens if the model takes more"
         )
+
+
+def _require_text(request: Request) -> None:
+    for message in request.messages:
+        try:
+            message.content.encode()
+        except UnicodeEncodeError as error:
+            raise ModelRefused(
+                f"a {message.role} message holds half a surrogate pair at character {error.start}; "
+                "nothing was sent"
+            ) from error
+
+
+def _bytes(text: str) -> int:
+    return len(text.encode("utf-8", "surrogatepass"))

@@ -1,7 +1,12 @@
-"""From a model's name, as a user writes it, to an open model."""
+"""From a model's name, as a user writes it, to an open model.
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+Each kind is imported when it is first opened: `assay --help` loads neither an SDK nor llama.cpp.
+"""
+
+import os
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
 from typing import NamedTuple
 
 from assay.errors import ConfigError
@@ -39,7 +44,7 @@ def parse_spec(spec: str) -> Spec:
 @asynccontextmanager
 async def open_model(
     spec: str, *, settings: Settings, base_url: str | None = None
-) -> AsyncIterator[ChatModel]:
+) -> AsyncGenerator[ChatModel]:
     """Open the model a user named; it is closed when the block ends.
 
     Args:
@@ -54,10 +59,23 @@ async def open_model(
     kind, rest = parse_spec(spec)
     if base_url is not None and kind != "openai":
         raise ConfigError(f"a base URL goes with openai:NAME only, got model {spec!r}")
-    match kind:
-        case "scripted":
-            from assay.runtime.models.script_files import scripted_model  # noqa: PLC0415
+    async with AsyncExitStack() as stack:
+        match kind:
+            case "local":
+                from assay.runtime.models.local import open_local  # noqa: PLC0415
 
-            yield await scripted_model(rest)
-        case _:
-            raise ConfigError(f"model {spec!r} is not available yet")
+                yield await stack.enter_async_context(open_local(rest, settings=settings.model))
+            case "openai":
+                from assay.runtime.models.openai import open_endpoint  # noqa: PLC0415
+
+                yield await stack.enter_async_context(
+                    open_endpoint(rest, settings=settings.model, base_url=base_url, env=os.environ)
+                )
+            case "cassette":
+                from assay.runtime.models.cassette import CassetteModel  # noqa: PLC0415
+
+                yield await CassetteModel.open(Path(rest))
+            case _:
+                from assay.runtime.models.script_files import scripted_model  # noqa: PLC0415
+
+                yield await scripted_model(rest)

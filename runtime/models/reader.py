@@ -2,7 +2,6 @@
 
 import html
 import re
-from collections.abc import Iterator
 
 from assay.guards.protocols import Request
 
@@ -15,21 +14,39 @@ _STOP_WORDS = frozenset(
     this those to up us was we were what when where which who whose whom why will with would you
     your yours tell know say said think""".split()
 )
+_RECORD = re.compile(r"<(\w+)(?: [^<>]*)?>(.*?)</\1>", re.DOTALL)
 _SHORTEST_STEM = 3
-_TAG = re.compile(r"<[^<>]*>|\[[^\[\]]*\]")
-_PARAGRAPH = re.compile(r"\n+")
 
 
 def read(request: Request) -> str:
-    """The record that shares most content words with the question; on a tie the later one."""
-    *before, asked = _split(request)
-    question = content_words(asked)
-    best, shared = UNKNOWN, 0
-    for text in _statements(before):
-        score = len(question & content_words(text))
-        if score >= max(shared, 1):
-            best, shared = text, score
+    """The record that shares most content words with the question; on a tie the last one.
+
+    Records are what stands between two equal tags (``<k3fa9q 2026-03-01>...</k3fa9q>``), as in
+    every prompt Assay makes; the question is what follows
+    them in the last user message.
+    """
+    question = content_words(question_of(request))
+    best, most = UNKNOWN, 1
+    for text in shown_records(request):
+        shared = len(question & content_words(text))
+        if shared >= most:
+            best, most = text, shared
     return best
+
+
+def question_of(request: Request) -> str:
+    """What the last user message says after the records that may stand in it; empty without one."""
+    texts = [message.content for message in request.messages if message.role == "user"]
+    return _RECORD.split(texts[-1])[-1] if texts else ""
+
+
+def shown_records(request: Request) -> list[str]:
+    """The texts of the records in the prompt, in its order, unescaped."""
+    return [
+        html.unescape(found.group(2)).strip()
+        for message in request.messages
+        for found in _RECORD.finditer(message.content)
+    ]
 
 
 def content_words(text: str) -> frozenset[str]:
@@ -43,16 +60,3 @@ def _stem(word: str) -> str:
         if word.endswith(ending) and len(word) - len(ending) >= _SHORTEST_STEM:
             return word[: -len(ending)]
     return word
-
-
-def _split(request: Request) -> list[str]:
-    texts = [message.content for message in request.messages]
-    return texts or [""]
-
-
-def _statements(texts: list[str]) -> Iterator[str]:
-    for text in texts:
-        for line in _PARAGRAPH.split(text):
-            plain = html.unescape(_TAG.sub(" ", line)).strip(" \t-*")
-            if plain:
-                yield plain

@@ -21,7 +21,7 @@ from assay.guards.protocols import (
     Usage,
 )
 from assay.runtime.models.counting import bound_tokens, require_room
-from assay.runtime.models.reader import read
+from assay.runtime.models.reader import question_of, read
 
 Script: TypeAlias = Callable[[Request], str | Completion]
 """Answers a request; pure, so that a run can be repeated."""
@@ -105,12 +105,6 @@ class ScriptedModel:
         return sum(math.log(0.9 if word in own else 0.1) for word in words) / len(words)
 
 
-def last_question(request: Request) -> str:
-    """The text of the last user message, or nothing."""
-    asked = [message.content for message in request.messages if message.role == "user"]
-    return asked[-1] if asked else ""
-
-
 def _as_function(script: Sequence[Rule] | Script | None) -> Script:
     if script is None:
         return read
@@ -129,8 +123,8 @@ def _as_function(script: Sequence[Rule] | Script | None) -> Script:
 
 def _holds(rule: Rule, request: Request) -> bool:
     everything = "\n".join(message.content for message in request.messages)
-    asked = re.search(rule.question, last_question(request), re.IGNORECASE)
-    return bool(asked and re.search(rule.prompt, everything, re.IGNORECASE))
+    matched = re.search(rule.question, question_of(request), re.IGNORECASE)
+    return bool(matched and re.search(rule.prompt, everything, re.IGNORECASE))
 
 
 def _answer(rule: Rule) -> str:

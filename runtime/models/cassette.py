@@ -1,0 +1,305 @@
+"""Cassettes: what a run asked and was answered, in one file, so that it replays offline.
+
+JSONL. The first line is the header ``{"format": 1, "identity": ..., "context_tokens": ...}``, each
+further one an entry ``{"request": ..., "answer": ..., "completion": ... | "log_likelihood": ...}``.
+A line is written whole or counts as not written: a last line without an end, left by a kill, is cut
+off when recording goes on. Keys, headers and URLs with secrets never reach a request, so neither a
+cassette.
+"""
+
+import hashlib
+import os
+from collections.abc import AsyncIterator, Iterable, Sequence
+from pathlib import Path
+from typing import Self
+
+import anyio
+import anyio.to_thread
+import msgspec
+
+from assay.errors import CassetteMiss, ConfigError
+from assay.guards.keys import decode_question
+from assay.guards.protocols import Completion, DeltaSink, Message, Request
+from assay.runtime.models.counting import bound_tokens, require_room
+from assay.runtime.models.misses import describe_miss
+from assay.stores.protocols import Cache, CacheRow
+from assay.stores.records import Namespace, RecordId
+
+FORMAT = 1
+"""Of the file; a cassette of another one is refused."""
+
+
+class Header(msgspec.Struct, frozen=True, kw_only=True):
+    """The first line.
+
+    Attributes:
+        format: Version of the file format.
+        identity: Of the model that was recorded.
+        context_tokens: Its context.
+    """
+
+    format: int
+    identity: str
+    context_tokens: int
+
+
+class Entry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One question with its answer.
+
+    Attributes:
+        request: What was asked.
+        answer: Set when the likelihood of this answer was asked for.
+        completion: What was answered.
+        log_likelihood: What was measured for ``answer``.
+    """
+
+    request: Request
+    answer: str | None = None
+    completion: Completion | None = None
+    log_likelihood: float | None = None
+
+
+class Cassette(msgspec.Struct, frozen=True):
+    """A read cassette.
+
+    Attributes:
+        header: Its first line.
+        entries: The rest, in order.
+        whole_bytes: Length of the file up to the end of its last whole line.
+    """
+
+    header: Header
+    entries: tuple[Entry, ...]
+    whole_bytes: int
+
+
+def request_key(request: Request, answer: str | None) -> str:
+    """SHA-256 hex of what was asked."""
+    return hashlib.sha256(msgspec.json.encode((request, answer))).hexdigest()
+
+
+def read_cassette(path: Path) -> Cassette:
+    """Read a cassette; blocking.
+
+    Raises:
+        ConfigError: If it cannot be read, is of another format or has a malformed line.
+    """
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise ConfigError(f"cannot read the cassette {str(path)!r}: {error.strerror}") from error
+    whole = content[: content.rfind(b"\n") + 1]
+    first, *lines = whole.split(b"\n")
+    header = _header(path, first)
+    entries = tuple(
+        _entry(path, number, line) for number, line in enumerate(lines, start=2) if line.strip()
+    )
+    return Cassette(header, entries, len(whole))
+
+
+class CassetteModel:
+    """Answers what was recorded and nothing else; it never calls anyone.
+
+    Args:
+        cassette: What was recorded.
+    """
+
+    def __init__(self, cassette: Cassette) -> None:
+        self._header = cassette.header
+        self._entries = {
+            request_key(entry.request, entry.answer): entry for entry in reversed(cassette.entries)
+        }
+
+    @classmethod
+    async def open(cls, path: Path) -> Self:
+        """Read a cassette off the loop.
+
+        Raises:
+            ConfigError: See :func:`read_cassette`.
+        """
+        return cls(await anyio.to_thread.run_sync(read_cassette, path))
+
+    @property
+    def identity(self) -> str:
+        """Of the recorded model, so that prompts and cache keys are those of the recording."""
+        return self._header.identity
+
+    @property
+    def context_tokens(self) -> int:
+        """Of the recorded model."""
+        return self._header.context_tokens
+
+    def count_tokens(self, messages: Sequence[Message]) -> int:
+        """A bound from above, in the order of the bytes of the text."""
+        return bound_tokens(messages)
+
+    async def complete(self, request: Request, *, sink: DeltaSink | None = None) -> Completion:
+        completion = self._find(request, None).completion
+        if completion is None:
+            raise CassetteMiss("the entry of this request holds no completion")
+        if sink is not None and completion.text:
+            sink(completion.text)
+        return completion
+
+    async def log_likelihood(self, request: Request, answer: str) -> float:
+        """As recorded.
+
+        Raises:
+            CassetteMiss: If this was not recorded.
+        """
+        value = self._find(request, answer).log_likelihood
+        if value is None:
+            raise CassetteMiss("the entry of this request holds no log-likelihood")
+        return value
+
+    def explain_miss(self, request: Request, answer: str | None = None) -> str:
+        """Which part of a request differs from the nearest entry; says so when it is recorded."""
+        if request_key(request, answer) in self._entries:
+            return "the request is in the cassette"
+        asked = [(entry.request, entry.answer) for entry in self._entries.values()]
+        return describe_miss(request, answer, asked)
+
+    def _find(self, request: Request, answer: str | None) -> Entry:
+        found = self._entries.get(request_key(request, answer))
+        if found is None:
+            # A prompt that never fitted was no answer and so was not recorded: say that instead.
+            require_room(self, request)
+            raise CassetteMiss(self.explain_miss(request, answer))
+        return found
+
+
+class RecordingCache:
+    """A cache that writes each answer that is found or put to a cassette as well.
+
+    Args:
+        cache: The cache behind it.
+        path: The cassette; created, or continued if it is of the same model.
+        identity: Of the model recorded.
+        context_tokens: Its context.
+    """
+
+    def __init__(self, cache: Cache, path: Path, *, identity: str, context_tokens: int) -> None:
+        self._cache = cache
+        self._path = path
+        self._header = Header(format=FORMAT, identity=identity, context_tokens=context_tokens)
+        self._known: set[str] | None = None
+        self._done: set[str] = set()
+        self._lock = anyio.Lock()
+
+    async def get(self, namespace: Namespace, keys: Sequence[str]) -> dict[str, bytes]:
+        found = await self._cache.get(namespace, keys)
+        if found:
+            await self._record_found(namespace, found)
+        return found
+
+    async def put(self, namespace: Namespace, rows: Sequence[CacheRow]) -> None:
+        await self._cache.put(namespace, rows)
+        await self._record(rows)
+
+    def rows(self, namespace: Namespace) -> AsyncIterator[CacheRow]:
+        return self._cache.rows(namespace)
+
+    async def forget(self, namespace: Namespace, record_ids: Sequence[RecordId]) -> int:
+        """From the cache; a cassette is a file of its owner and keeps what it holds."""
+        return await self._cache.forget(namespace, record_ids)
+
+    async def _record_found(self, namespace: Namespace, found: dict[str, bytes]) -> None:
+        wanted = found.keys() - self._done
+        if not wanted:
+            return
+        # A hit comes without its question; the rows behind it have both.
+        rows = [row async for row in self._cache.rows(namespace) if row.key in wanted]
+        await self._record(rows)
+
+    async def _record(self, rows: Sequence[CacheRow]) -> None:
+        async with self._lock:
+            fresh = [row for row in rows if row.key not in self._done]
+            if fresh:
+                await anyio.to_thread.run_sync(self._append, fresh)
+                self._done.update(row.key for row in fresh)
+
+    def _append(self, rows: Sequence[CacheRow]) -> None:
+        if self._known is None:
+            self._known = _prepare(self._path, self._header)
+        entries = {request_key(e.request, e.answer): e for e in map(_entry_of, rows)}
+        new = {key: entry for key, entry in entries.items() if key not in self._known}
+        _write(self._path, (msgspec.json.encode(entry) for entry in new.values()))
+        self._known |= new.keys()
+
+
+def explain_miss(cassette: Cassette, request: Request, answer: str | None = None) -> str:
+    """Which part of a request differs from the nearest entry; says so when it is recorded."""
+    return CassetteModel(cassette).explain_miss(request, answer)
+
+
+def _header(path: Path, line: bytes) -> Header:
+    try:
+        header = msgspec.json.decode(line, type=Header)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(
+            f"{path}, line 1: expected the header of a cassette (format, identity, "
+            f"context_tokens): {error}"
+        ) from error
+    if header.format != FORMAT:
+        raise ConfigError(
+            f"{path} is a cassette of format {header.format}, this Assay reads {FORMAT}; "
+            "record it again"
+        )
+    return header
+
+
+def _entry(path: Path, number: int, line: bytes) -> Entry:
+    try:
+        return msgspec.json.decode(line, type=Entry)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}, line {number}: expected an entry: {error}") from error
+
+
+def _entry_of(row: CacheRow) -> Entry:
+    question = decode_question(row.request)
+    if question.answer is None:
+        completion = msgspec.json.decode(row.value, type=Completion)
+        return Entry(request=question.request, completion=completion)
+    value = msgspec.json.decode(row.value, type=float)
+    return Entry(request=question.request, answer=question.answer, log_likelihood=value)
+
+
+def _prepare(path: Path, header: Header) -> set[str]:
+    """Make the file ready to append to; gives the keys it holds already."""
+    first = msgspec.json.encode(header) + b"\n"
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        content = b""
+    except OSError as error:
+        raise ConfigError(f"cannot record to {str(path)!r}: {error.strerror}") from error
+    if first.startswith(content):
+        _replace(path, first)
+        return set()
+    cassette = read_cassette(path)
+    if cassette.header != header:
+        raise ConfigError(
+            f"{path} holds recordings of {cassette.header.identity} "
+            f"({cassette.header.context_tokens} tokens), not of {header.identity} "
+            f"({header.context_tokens} tokens); name another file"
+        )
+    os.truncate(path, cassette.whole_bytes)
+    return {request_key(entry.request, entry.answer) for entry in cassette.entries}
+
+
+def _replace(path: Path, content: bytes) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    except OSError as error:
+        raise ConfigError(f"cannot record to {str(path)!r}: {error.strerror}") from error
+
+
+def _write(path: Path, lines: Iterable[bytes]) -> None:
+    data = b"".join(line + b"\n" for line in lines)
+    try:
+        with path.open("ab", buffering=0) as file:
+            while data:
+                data = data[file.write(data) :]
+    except OSError as error:
+        raise ConfigError(f"cannot record to {str(path)!r}: {error.strerror}") from error
