@@ -18,8 +18,8 @@ import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
 from assay.errors import TurnError
-from assay.runtime.commands import AnyCommand, Complete, Remember, Retrieve, Review
-from assay.runtime.events import AnyEvent, CommandFailed, CommandName
+from assay.runtime.commands import AnyCommand, command_name
+from assay.runtime.events import AnyEvent, CommandFailed
 
 CAPACITY = 64
 """Entries a stream or an observer's queue holds unless told otherwise."""
@@ -240,7 +240,7 @@ class Bus:
                 turn_id=command.turn_id,
                 exchange=command.exchange,
                 at=self._now(),
-                command=_name(command),
+                command=command_name(command),
                 kind=type(error).__name__,
                 message=str(error),
             )
@@ -288,15 +288,3 @@ def _abandon(receive: MemoryObjectReceiveStream[_Entry]) -> None:
                     entry.done.set()
         except (anyio.WouldBlock, anyio.EndOfStream):
             pass
-
-
-def _name(command: AnyCommand) -> CommandName:
-    match command:
-        case Retrieve():
-            return "retrieve"
-        case Review():
-            return "review"
-        case Complete():
-            return "complete"
-        case Remember():
-            return "remember"

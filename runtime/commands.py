@@ -5,7 +5,7 @@ records, never their text.
 """
 
 from datetime import datetime
-from typing import TypeAlias
+from typing import Literal, TypeAlias, assert_never
 
 import msgspec
 
@@ -18,6 +18,13 @@ class Found(msgspec.Struct, frozen=True):
 
     record_id: RecordId
     score: float
+
+
+class Shown(msgspec.Struct, frozen=True):
+    """The records a past turn's reply may have drawn on."""
+
+    turn_id: TurnId
+    record_ids: tuple[RecordId, ...]
 
 
 class ToolResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,11 +68,13 @@ class Review(Command, frozen=True, kw_only=True, tag="review"):
     Attributes:
         found: The candidates, in canonical prompt order.
         last_decision: The session's previous decision, for the policy of that name.
+        shown: What recent replies of the session drew on.
         tools: JSON text of the tools the model may call.
     """
 
     found: tuple[Found, ...]
     last_decision: Decision | None = None
+    shown: tuple[Shown, ...] = ()
     tools: str = ""
 
 
@@ -77,6 +86,7 @@ class Complete(Command, frozen=True, kw_only=True, tag="complete"):
         decision: What was decided about them.
         recent_tokens: Budget of the recent turns, as the decision was made under.
         spent: What the turn has spent so far.
+        shown: What recent replies of the session drew on.
         results: The model's tool calls of this turn so far, with their results; one tuple each time.
         tools: JSON text of the tools the model may call.
     """
@@ -85,6 +95,7 @@ class Complete(Command, frozen=True, kw_only=True, tag="complete"):
     decision: Decision
     recent_tokens: int
     spent: Ledger
+    shown: tuple[Shown, ...] = ()
     results: tuple[tuple[ToolResult, ...], ...] = ()
     tools: str = ""
 
@@ -108,3 +119,20 @@ class Remember(Command, frozen=True, kw_only=True, tag="remember"):
 
 
 AnyCommand: TypeAlias = Retrieve | Review | Complete | Remember
+
+CommandName: TypeAlias = Literal["retrieve", "review", "complete", "remember"]
+
+
+def command_name(command: AnyCommand) -> CommandName:
+    """The name of a command, as events and logs give it."""
+    match command:
+        case Retrieve():
+            return "retrieve"
+        case Review():
+            return "review"
+        case Complete():
+            return "complete"
+        case Remember():
+            return "remember"
+        case _:
+            assert_never(command)

@@ -6,10 +6,8 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from assay.guards.protocols import Decision, Ledger, ToolCall
-from assay.runtime.commands import Found, ToolResult
+from assay.runtime.commands import CommandName, Found, ToolResult
 from assay.stores.records import RecordId, TurnId
-
-CommandName: TypeAlias = Literal["retrieve", "review", "complete", "remember"]
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", omit_defaults=True):

@@ -19,7 +19,7 @@ from typing import NamedTuple, assert_never
 import msgspec
 
 from assay.guards.protocols import Decision
-from assay.runtime.commands import AnyCommand, Complete, Remember, Retrieve, Review
+from assay.runtime.commands import AnyCommand, Complete, Remember, Retrieve, Review, Shown
 from assay.runtime.events import (
     AnyEvent,
     CandidatesRetrieved,
@@ -31,6 +31,9 @@ from assay.runtime.events import (
     ToolResultsReceived,
     TurnCancelled,
 )
+
+SHOWN_TURNS = 40
+"""Turns of a session whose shown records are known; as many as a prompt may look back."""
 
 
 class State(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,6 +48,7 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
         reply: The latest reply of the open or last turn.
         awaiting: The completion whose tool calls still lack their results.
         failure: Why the last turn failed, if it did.
+        shown: Records that recent replies drew on, oldest first.
         last_decision: The latest decision of any turn, which ``last_decision`` falls back to.
     """
 
@@ -56,6 +60,7 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     reply: ReplyProduced | None = None
     awaiting: Complete | None = None
     failure: CommandFailed | TurnCancelled | None = None
+    shown: tuple[Shown, ...] = ()
     last_decision: Decision | None = None
 
 
@@ -109,6 +114,7 @@ def _message(state: State, event: MessageReceived) -> State:
         archived=state.archived,
         open=event,
         pending=command,
+        shown=state.shown,
         last_decision=state.last_decision,
     )
 
@@ -155,6 +161,7 @@ def _review(state: State, pending: Retrieve, event: CandidatesRetrieved) -> Revi
         at=event.at,
         found=event.found,
         last_decision=state.last_decision,
+        shown=state.shown,
         tools=pending.tools,
     )
 
@@ -169,10 +176,16 @@ def _decided(state: State, pending: Review, event: GuardDecided) -> State:
         decision=event.decision,
         recent_tokens=event.recent_tokens,
         spent=event.decision.spent,
+        shown=pending.shown,
         tools=pending.tools,
     )
+    admitted = tuple(judgement.record_id for judgement in event.decision.admitted)
     return msgspec.structs.replace(
-        state, pending=command, decided=event, last_decision=event.decision
+        state,
+        pending=command,
+        decided=event,
+        last_decision=event.decision,
+        shown=(*state.shown, Shown(pending.turn_id, admitted))[-SHOWN_TURNS:],
     )
 
 

@@ -1,0 +1,79 @@
+"""What the handlers of a turn work with; put together in ``wiring``."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from assay.guards.budget import Budget, Limits
+from assay.guards.laboratory import Laboratory
+from assay.guards.protocols import ChatModel, Guard, Parameters, Renderer
+from assay.runtime.settings import Settings
+from assay.stores.protocols import Bank, Clock
+from assay.stores.records import Namespace, RecordId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Equipment:
+    """Everything concrete, behind protocols.
+
+    Attributes:
+        bank: Records, archive, journal and cache.
+        model: Answers.
+        guard: Decides.
+        settings: Sizes, limits, policies.
+        clock: Time.
+        seed: Of prompts and generation.
+        new_session: Makes ids of sessions.
+    """
+
+    bank: Bank
+    model: ChatModel
+    guard: Guard
+    settings: Settings
+    clock: Clock
+    seed: int
+    new_session: Callable[[], str]
+
+    def reply_parameters(self, tools: str) -> Parameters:
+        """How the reply is generated."""
+        prompt = self.settings.prompt
+        return Parameters(
+            max_tokens=prompt.answer_tokens,
+            temperature=prompt.temperature,
+            seed=self.seed,
+            tools=tools,
+        )
+
+    def experiment_parameters(self, tools: str) -> Parameters:
+        """How experiments generate: as the reply, but greedy and shorter."""
+        return Parameters(max_tokens=self.settings.guard.answer_tokens, seed=self.seed, tools=tools)
+
+    def experiments(
+        self, namespace: Namespace, render: Renderer, record_ids: tuple[RecordId, ...]
+    ) -> Laboratory:
+        """The laboratory of one review, under the budget of a turn."""
+        budget = self.settings.budget
+        limits = Limits(
+            calls=budget.calls, tokens=budget.tokens, money=budget.money, seconds=budget.seconds
+        )
+        return self._laboratory(namespace, render, limits, record_ids)
+
+    def reply_only(self, namespace: Namespace, render: Renderer) -> Laboratory:
+        """The laboratory of one reply: the budget buys experiments, a reply is always one call."""
+        return self._laboratory(namespace, render, Limits(calls=1), ())
+
+    def _laboratory(
+        self,
+        namespace: Namespace,
+        render: Renderer,
+        limits: Limits,
+        record_ids: tuple[RecordId, ...],
+    ) -> Laboratory:
+        return Laboratory(
+            model=self.model,
+            render=render,
+            cache=self.bank.cache,
+            namespace=namespace,
+            budget=Budget(limits, monotonic=self.clock.monotonic),
+            concurrency=self.settings.model.concurrency,
+            record_ids=record_ids,
+        )

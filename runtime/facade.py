@@ -1,0 +1,171 @@
+"""The runtime as an application holds it: sessions, and the memories of each user."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from weakref import WeakValueDictionary
+
+from assay.errors import RecordNotFound
+from assay.runtime.equipment import Equipment
+from assay.runtime.events import decode
+from assay.runtime.limits import checked_record_text, checked_session, checked_user
+from assay.runtime.remember import record_id
+from assay.runtime.reply import PastDecision, past_decisions
+from assay.runtime.session import Session, session_of, stream_of
+from assay.stores.erasure import Receipt, erase
+from assay.stores.protocols import Bank
+from assay.stores.records import (
+    ArchiveTurn,
+    MemoryRecord,
+    Namespace,
+    Origin,
+    RecordId,
+    SessionId,
+    TurnId,
+)
+
+
+class Runtime:
+    """Sessions over one bank, one model and one guard; made by ``assay.open_runtime``."""
+
+    def __init__(self, equipment: Equipment) -> None:
+        self._equipment = equipment
+        self._sessions: WeakValueDictionary[tuple[Namespace, SessionId], Session] = (
+            WeakValueDictionary()
+        )
+
+    @property
+    def bank(self) -> Bank:
+        """The open bank."""
+        return self._equipment.bank
+
+    def session(self, *, user: str, session_id: str | None = None) -> Session:
+        """A conversation with a user.
+
+        Args:
+            user: Whose memory it uses; nothing of another user is ever seen.
+            session_id: An earlier id goes on with that session; ``None`` begins a new one.
+
+        Raises:
+            ValueError: If a name is empty, too long, or has a NUL.
+        """
+        namespace = checked_user(user)
+        name = self._equipment.new_session() if session_id is None else session_id
+        key = namespace, checked_session(name)
+        session = self._sessions.get(key)
+        if session is None:
+            session = self._sessions[key] = Session(self._equipment, *key)
+        return session
+
+    async def memories(self, user: str) -> list[MemoryRecord]:
+        """The user's records that hold now, in order of writing."""
+        return await self.bank.store.current(checked_user(user), at=self._equipment.clock.now())
+
+    async def remember(
+        self, user: str, text: str, *, origin: Origin, claimed_at: datetime | None = None
+    ) -> RecordId:
+        """Write one record directly, as an import does; the same text from the same origin is one record.
+
+        Args:
+            user: Whose memory.
+            text: The statement.
+            origin: Who says so; never taken from the text.
+            claimed_at: The time its writer claims for it.
+
+        Raises:
+            ValueError: If the text or the time cannot be kept.
+            StoreError: If it cannot be written.
+        """
+        namespace = checked_user(user)
+        source = "\0".join((origin.writer, origin.channel, origin.source_turn or "", text))
+        known = record_id(namespace, TurnId(f"remember\0{source}\0{claimed_at}"), 0)
+        record = MemoryRecord(
+            id=known,
+            namespace=namespace,
+            text=checked_record_text(text),
+            origin=origin,
+            ingested_at=self._equipment.clock.now(),
+            claimed_at=claimed_at,
+        )
+        try:
+            await self.bank.store.get(namespace, [known])
+        except RecordNotFound:
+            await self.bank.store.write([record])
+        return known
+
+    async def correct(self, user: str, record_id_: str, text: str) -> MemoryRecord:
+        """Replace a record by a new one; the old one stays as history.
+
+        The correction goes into the archive too, as something the user said.
+
+        Args:
+            user: Whose memory.
+            record_id_: The record that is wrong.
+            text: What holds instead.
+
+        Raises:
+            RecordNotFound: If there is no such record.
+            ValueError: If the text cannot be kept, or the record was corrected before.
+        """
+        namespace, old = checked_user(user), RecordId(record_id_)
+        checked_record_text(text)
+        now = self._equipment.clock.now()
+        [record] = await self.bank.store.get(namespace, [old])
+        if old not in {current.id for current in await self.bank.store.current(namespace, at=now)}:
+            raise ValueError(f"record {old!r} does not hold any more; correct the one that does")
+        turn = _correction_turn(record, text, now)
+        new = MemoryRecord(
+            id=record_id(namespace, turn.id, 0),
+            namespace=namespace,
+            text=text,
+            origin=Origin(writer="user", channel="correction", source_turn=turn.id),
+            ingested_at=now,
+            supersedes=old,
+        )
+        await self.bank.archive.append([turn])
+        await self.bank.store.write([new])
+        return new
+
+    async def forget(self, user: str, record_id_: str) -> Receipt:
+        """Erase a record for good: its earlier versions, what was derived from them, cached answers.
+
+        Raises:
+            RecordNotFound: If there is no such record.
+        """
+        namespace, record = checked_user(user), RecordId(record_id_)
+        await self.bank.store.get(namespace, [record])
+        history = await self._versions(namespace, record)
+        return await erase(self.bank, namespace, history)
+
+    async def decisions(self, user: str) -> list[PastDecision]:
+        """Every decision made for a user, oldest first."""
+        prefix = stream_of(checked_user(user), "")
+        found: list[PastDecision] = []
+        for stream in await self.bank.journal.sessions():
+            if stream.startswith(prefix):
+                entries = await self.bank.journal.read(stream)
+                events = [decode(entry.payload) for entry in entries]
+                found += past_decisions(session_of(stream), events)
+        return sorted(found, key=lambda decision: decision.at)
+
+    async def _versions(self, namespace: Namespace, record: RecordId) -> Sequence[RecordId]:
+        """The record and all it supersedes: with the correction gone, the mistake may not come back."""
+        everything = await self.bank.store.changes(namespace, after=0)
+        before = {known.id: known.supersedes for known in everything.records}
+        versions = [record]
+        while (older := before.get(versions[-1])) is not None and older not in versions:
+            versions.append(older)
+        return versions
+
+
+def _correction_turn(record: MemoryRecord, text: str, now: datetime) -> ArchiveTurn:
+    """What the user said by correcting, in a session of its own."""
+    session = SessionId(f"correction of {record.id}")
+    return ArchiveTurn(
+        id=TurnId(f"correction/{record.id}/{now.isoformat()}"),
+        namespace=record.namespace,
+        session=session,
+        position=0,
+        speaker="user",
+        text=text,
+        at=now,
+    )

