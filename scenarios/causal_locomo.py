@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Literal
 
 import msgspec
 import numpy as np
@@ -39,6 +38,7 @@ _ANSWER_SUFFIX = re.compile(
     r"\s*Resolved (?:temporal )?answer(?: for the current question)?:.*\Z", re.DOTALL
 )
 _TURN = re.compile(r"D\d+:\d+ ([^:\n]+): (.*)")
+_LABELS = ("useful", "irrelevant", "harmful")
 _HEADER = "Session date/time:"
 _DATE = "%I:%M %p on %d %B, %Y"
 _DATE_SHOWN = "'1:56 pm on 8 May, 2023'"
@@ -53,7 +53,7 @@ class _Session(msgspec.Struct, frozen=True, kw_only=True):
 class _Memory(msgspec.Struct, frozen=True, kw_only=True):
     memory_id: str
     content: str
-    label: Literal["useful", "irrelevant", "harmful"]
+    label: str
 
 
 class _Task(msgspec.Struct, frozen=True, kw_only=True):
@@ -141,6 +141,12 @@ def _check(row: _Row) -> None:
             raise ValueError(f"expected text without NUL in {where}")
         if not strip_answer(text):
             raise ValueError(f"expected text in {where}, got {text!r}")
+    for memory in row.memory_bank:
+        if memory.label not in _LABELS:
+            known = ", ".join(_LABELS)
+            raise ValueError(
+                f"expected label {known} of {memory.memory_id!r}, got {memory.label!r}"
+            )
     _check_ids(row)
 
 

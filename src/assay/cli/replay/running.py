@@ -1,0 +1,173 @@
+"""What benchmark commands share: opening what a run needs, showing progress, printing the result."""
+
+import json
+import sys
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from assay.errors import ScenarioError
+from assay.guards.methods import guard_named
+from assay.guards.perturb import PERTURBATIONS
+from assay.guards.protocols import Guard
+from assay.runtime.clock import SystemClock
+from assay.runtime.models.opening import open_model
+from assay.runtime.paths import cache_path
+from assay.scenarios import runner
+from assay.scenarios.causal_locomo import load_blind
+from assay.scenarios.folder import REPORT_FILE, RunFolder, digest
+from assay.scenarios.metrics import METRICS
+from assay.scenarios.report import write
+from assay.scenarios.results import COSTS, MethodResult, method_results, summary
+from assay.scenarios.run_report import run_report
+from assay.scenarios.runs import RunConfig, RunRecord
+from assay.scenarios.schema import Scenario
+from assay.stores.cache_file import open_cache
+from assay.stores.embeddings import open_embedder
+from assay.stores.protocols import Cache
+
+HEADINGS = {
+    "useful_f1": "F1",
+    "gold_recall": "recall",
+    "useful_precision": "precision",
+    "bad_rejection": "bad rejected",
+    "poison_adoption": "poison",
+    "poison_adoption_poisoned": "of poisoned",
+    "avg_memories": "memories",
+}
+"""Headings short enough for a terminal of 80 columns; JSON has the full names."""
+
+
+@asynccontextmanager
+async def open_equipment(config: RunConfig) -> AsyncIterator[runner.Equipment]:
+    """Open model, embedder and evaluation cache; closed when the block ends."""
+
+    def guard(name: str) -> Guard:
+        return guard_named(name, on_undecided=config.on_undecided, seed=config.seed)
+
+    async with AsyncExitStack() as stack:
+        model = await stack.enter_async_context(
+            open_model(config.model, settings=config.settings, base_url=config.base_url)
+        )
+        cache = await stack.enter_async_context(open_cache(cache_path()))
+        yield runner.Equipment(
+            model=model,
+            likelihood=None,
+            embedder=open_embedder(config.embedder),
+            cache=_recorded(cache, config.cassette),
+            guard=guard,
+            renderings=PERTURBATIONS,
+            clock=SystemClock(),
+        )
+
+
+def load(config: RunConfig) -> list[Scenario]:
+    """The scenarios of a run, from the very data it began with.
+
+    Raises:
+        ScenarioError: If the data is missing, malformed or changed, or a bank is smaller than K.
+    """
+    path = Path(config.data)
+    found = digest(path)
+    if found != config.data_sha256:
+        raise ScenarioError(
+            f"{config.data!r} has changed since the run began (sha256 {found[:12]}..., expected "
+            f"{config.data_sha256[:12]}...); bring the old file back, or begin a new run"
+        )
+    scenarios = load_blind(path, seed=config.seed, limit=config.limit)
+    for scenario in scenarios:
+        size = len(scenario.example.records)
+        if 0 < size < config.k:
+            raise ScenarioError(
+                f"K is {config.k}, but the bank of {scenario.example.id!r} holds {size} records; "
+                f"pass --k {size} or less"
+            )
+    return scenarios
+
+
+async def execute(
+    folder: RunFolder, record: RunRecord, scenarios: Sequence[Scenario], kit: runner.Equipment
+) -> Mapping[str, MethodResult]:
+    """Take the decisions that are missing, write the report, give the figures."""
+    config = record.config
+    with _progress() as bar:
+        task = bar.add_task("deciding", total=len(scenarios) * len(config.methods))
+
+        def watch(progress: runner.Progress) -> None:
+            what = f"{progress.row.method} {progress.row.example}" if progress.row else "reading"
+            bar.update(task, completed=progress.done, total=progress.total, description=what)
+
+        examples = [scenario.example for scenario in scenarios]
+        rows = await runner.run(folder, examples, config, kit, watch=watch)
+    results = method_results(scenarios, rows, config)
+    write(run_report(record, scenarios, results), folder.path / REPORT_FILE)
+    return results
+
+
+def show(
+    record: RunRecord,
+    scenarios: Sequence[Scenario],
+    results: Mapping[str, MethodResult],
+    *,
+    kept_in: Path | None,
+) -> None:
+    """Print the result: one JSON object, or a table and where the rest is."""
+    if record.as_json:
+        print(json.dumps(summary(scenarios, results, record.config)))
+        return
+    console = Console()
+    console.print(_table("What was selected", METRICS, results))
+    console.print(_table("What it cost", COSTS, results))
+    console.print(
+        f"{len(scenarios)} examples, K = {record.config.k}, seed {record.config.seed}, "
+        f"model {record.identity}, embedder {record.embedder}",
+        style="dim",
+        highlight=False,
+    )
+    console.print(record.command, style="dim", highlight=False, soft_wrap=True)
+    if kept_in is not None:
+        console.print(f"report: {kept_in / REPORT_FILE}", highlight=False, soft_wrap=True)
+
+
+def _recorded(cache: Cache, cassette: str) -> Cache:
+    if not cassette:
+        return cache
+    from assay.runtime.models.cassette import RecordingCache  # noqa: PLC0415  # rarely used
+
+    return RecordingCache(cache, Path(cassette))
+
+
+def _progress() -> Progress:
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        transient=True,
+        disable=not sys.stderr.isatty(),
+    )
+
+
+def _table(title: str, names: Sequence[str], results: Mapping[str, MethodResult]) -> Table:
+    table = Table(title=title, title_justify="left", title_style="bold")
+    table.add_column("method")
+    for name in names:
+        table.add_column(HEADINGS.get(name, name), justify="right")
+    for method, result in results.items():
+        table.add_row(method, *(_figure(name, result) for name in names))
+    return table
+
+
+def _figure(name: str, result: MethodResult) -> str:
+    if name in result.costs:
+        return f"{result.costs[name]:,.0f}" if name == "live" else f"{result.costs[name]:.1f}"
+    mean, low, high = result.metrics[name]
+    if mean is None:
+        return "-"
+    bounds = "" if low is None or high is None else f"\n{low:.2f}..{high:.2f}"
+    return f"{mean:.3f}{bounds}"
