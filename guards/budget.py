@@ -147,6 +147,9 @@ class Hold:
     ) -> None:
         """Replace the reservation by what was really spent.
 
+        More than was reserved counts as well: the bound was wrong, and the next one who reserves
+        finds less.
+
         Args:
             calls: Calls made; ``None``: as reserved.
             tokens: Tokens used; ``None``: unknown, so as reserved.

@@ -181,7 +181,7 @@ class ArchiveAgreement(OutcomeValue):
 
     async def worth(self, outcomes: Sequence[Outcome]) -> Utilities:
         worth: dict[str, float] = {}
-        for text in {outcome.text for outcome in outcomes if has_answer(outcome)}:
+        for text in dict.fromkeys(o.text for o in outcomes if has_answer(o)):
             worth[text] = await self._agreement(text)
         return np.array([worth[o.text] if has_answer(o) else math.nan for o in outcomes])
 

@@ -17,6 +17,7 @@ from assay.guards.protocols import (
     LikelihoodModel,
     Message,
     Parameters,
+    Renderer,
     Request,
     Usage,
 )
@@ -179,11 +180,12 @@ def laboratory(  # noqa: PLR0913  # one name per part of the bench
     records: int = 0,
     likelihood: LikelihoodModel | None = None,
     price: Price | None = None,
+    renderer: Renderer = render,
 ) -> Laboratory:
     """A laboratory over the fakes."""
     return Laboratory(
         model=model,
-        render=render,
+        render=renderer,
         cache=cache if cache is not None else DictCache(),
         namespace=ANN,
         budget=budget or Budget(limits or Limits()),

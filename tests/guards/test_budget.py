@@ -79,6 +79,15 @@ def test_several_reservations_hold_all_or_none() -> None:
     assert budget.hold_all([]) == []
 
 
+def test_spending_more_than_was_reserved_leaves_nothing_for_others() -> None:
+    budget = Budget(Limits(tokens=10))
+
+    budget.hold(Spend(tokens=8)).settle(tokens=12)
+
+    assert budget.spent().tokens == 12
+    assert budget.left().tokens == 0
+
+
 async def test_an_unsettled_reservation_counts_as_spent() -> None:
     budget = Budget(Limits(calls=5, tokens=50))
 

@@ -4,16 +4,30 @@ import math
 from collections.abc import Mapping
 from functools import partial
 
+import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from assay.errors import BudgetExceeded, GuardFailed, ModelUnavailable
 from assay.guards.budget import Limits
+from assay.guards.coalitions import members
 from assay.guards.intervention import CMI, Criterion, Effect, passes
-from assay.guards.perturb import perturbation_for
-from assay.guards.protocols import Case, Completion, Experimenter, Judgement, OnUndecided
+from assay.guards.perturb import PERTURBATIONS, perturbation_for
+from assay.guards.protocols import (
+    Ask,
+    Case,
+    Completion,
+    Experimenter,
+    Judgement,
+    Message,
+    OnUndecided,
+    Parameters,
+    Request,
+)
 from assay.guards.values import AgainstReference, OutcomeValue
 
-from .support import DictCache, TableModel, case, laboratory, say
+from .support import DictCache, TableModel, candidate, case, laboratory, say
 
 TEXTS = ("Ann lives in Lisbon", "Ann lives in Porto", "Ann has a dog")
 THREE = case("Where does Ann live?", *TEXTS)
@@ -247,6 +261,44 @@ async def test_blind_it_admits_what_the_archive_bears_out() -> None:
     decision = await CMI().review(blind, laboratory(model))
 
     assert [j.admitted for j in decision.judgements] == [True, False, False]
+
+
+@given(order=st.permutations(range(3)), seed=st.integers(0, 9))
+async def test_order_and_ids_change_no_decision(order: list[int], seed: int) -> None:
+    answers = {"Lisbon": "Lisbon", "Porto": "Porto", "dog": "In May, Lisbon"}
+    archive = ["Here in Lisbon it rains", "May was long"]
+    texts = [TEXTS[i] for i in order]
+    straight, permuted = (case("Where?", *t, archive=archive) for t in (TEXTS, texts))
+    permuted = msgspec.structs.replace(
+        permuted,
+        candidates=tuple(candidate(text, record_id=f"{i}") for i, text in enumerate(texts)),
+    )
+
+    decisions = [
+        await CMI(seed=seed).review(c, laboratory(reader(answers), renderer=partial(quote, c)))
+        for c in (straight, permuted)
+    ]
+
+    before, after = ([j.admitted for j in d.judgements] for d in decisions)
+    assert after == [before[i] for i in order]
+
+
+def quote(of: Case, ask: Ask) -> Request:
+    """Shows the texts of the coalition."""
+    perturb = PERTURBATIONS.get(ask.rendering, str)
+    shown = "\n".join(perturb(of.candidates[i].record.text) for i in members(ask.coalition))
+    message = Message(role="user", content=shown)
+    return Request(model="table", messages=(message,), parameters=Parameters())
+
+
+def reader(answers: Mapping[str, str]) -> TableModel:
+    """Answers by the first key word in the prompt, and "unsure" to what it is told to doubt."""
+
+    def answer(prompt: str) -> Completion | Exception:
+        believed = "" if prompt.startswith(("It is not", "This")) else prompt
+        return say(next((a for word, a in answers.items() if word in believed), "unsure"))
+
+    return TableModel(answer=answer)
 
 
 async def test_blind_with_an_empty_archive_nothing_is_decided() -> None:
