@@ -17,7 +17,7 @@ from assay.runtime.models.assembling import Assembler
 from assay.runtime.models.counting import require_room
 from assay.runtime.models.gguf import read_metadata
 from assay.runtime.models.llama import Llama
-from assay.runtime.models.model_files import find_file, sha256_of
+from assay.runtime.models.model_files import find_file, identity_of, sha256_of
 from assay.runtime.models.requests import body_of
 from assay.runtime.models.vocabulary import KEYS, Vocabulary, prompt_tokens
 from assay.runtime.settings import ModelSettings
@@ -29,7 +29,6 @@ CONTEXT_TOKENS = 4096
 
 MOST_THREADS = 4
 _CLOSING_SECONDS = 30.0
-_SHOWN_HASH = 16
 _LENGTH = ".context_length"
 
 
@@ -76,7 +75,7 @@ class LocalModel:
 
     @property
     def identity(self) -> str:
-        """``local:FILE@sha256:...``, the first 16 digits of the hash."""
+        """``local:NAME@sha256:...``, the first 16 digits of the hash."""
         return self._file.identity
 
     @property
@@ -213,7 +212,7 @@ def _inspect(rest: str) -> ModelFile:
     trained = next((value for key, value in metadata.items() if key.endswith(_LENGTH)), 0)
     return ModelFile(
         path=path,
-        identity=f"local:{path.name}@sha256:{sha256_of(path)[:_SHOWN_HASH]}",
+        identity=identity_of(path, sha256_of(path)),
         trained_tokens=trained if isinstance(trained, int) else 0,
         vocabulary=Vocabulary.of(metadata),
     )

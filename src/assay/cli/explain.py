@@ -1,0 +1,12 @@
+"""``assay explain ...``: why something went as it did."""
+
+import typer
+
+from assay.cli.explain_miss import miss
+
+
+def explain_commands() -> typer.Typer:
+    """The group."""
+    app = typer.Typer(no_args_is_help=True, help="Explain a decision, or a miss in a cassette.")
+    app.command("miss")(miss)
+    return app
