@@ -190,6 +190,7 @@ class RecordingCache:
         self._identity = ""
         self._known: set[str] = set()
         self._done: set[str] = set()
+        self._rows: dict[Namespace, dict[str, CacheRow]] = {}
         self._lock = anyio.Lock()
 
     async def get(self, namespace: Namespace, keys: Sequence[str]) -> dict[str, bytes]:
@@ -213,9 +214,11 @@ class RecordingCache:
         wanted = found.keys() - self._done
         if not wanted:
             return
-        # A hit comes without its question; the rows behind it have both.
-        rows = [row async for row in self._cache.rows(namespace) if row.key in wanted]
-        await self._record(rows)
+        # A hit comes without its question; the rows behind it have both. They are read once.
+        known = self._rows.setdefault(namespace, {})
+        if not known.keys() >= wanted:
+            known.update([(row.key, row) async for row in self._cache.rows(namespace)])
+        await self._record([known.pop(key) for key in sorted(wanted & known.keys())])
 
     async def _record(self, rows: Sequence[CacheRow]) -> None:
         async with self._lock:
@@ -236,88 +239,9 @@ class RecordingCache:
         self._known |= new.keys()
 
     def _begin(self, identity: str) -> None:
-        header = Header(
-            format=FORMAT, identity=identity, context_tokens=self._context_tokens
-        )
+        header = Header(format=FORMAT, identity=identity, context_tokens=self._context_tokens)
         self._known = _prepare(self._path, header)
         self._identity = identity
-
-
-def explain_miss(self, request: Request, answer: str | None = None) -> str:
-        """Which part of a request differs from the nearest entry; says so when it is recorded."""
-        if request_key(request, answer) in self._entries:
-            return "the request is in the cassette"
-        asked = [(entry.request, entry.answer) for entry in self._entries.values()]
-        return describe_miss(request, answer, asked)
-
-    def _find(self, request: Request, answer: str | None) -> Entry:
-        found = self._entries.get(request_key(request, answer))
-        if found is None:
-            # A prompt that never fitted was no answer and so was not recorded: say that instead.
-            require_room(self, request)
-            raise CassetteMiss(self.explain_miss(request, answer))
-        return found
-
-
-class RecordingCache:
-    """A cache that writes each answer that is found or put to a cassette as well.
-
-    The file is created, or continued if it is of the same model, when the first answer comes.
-
-    Args:
-        cache: The cache behind it.
-        path: The cassette.
-        context_tokens: Of the model recorded; 0 where it is not known.
-    """
-
-    def __init__(self, cache: Cache, path: Path, *, context_tokens: int = 0) -> None:
-        self._cache = cache
-        self._path = path
-        self._context_tokens = context_tokens
-        self._identity = ""
-        self._known: set[str] = set()
-        self._done: set[str] = set()
-        self._lock = anyio.Lock()
-
-    async def get(self, namespace: Namespace, keys: Sequence[str]) -> dict[str, bytes]:
-        found = await self._cache.get(namespace, keys)
-        if found:
-            await self._record_found(namespace, found)
-        return found
-
-    async def put(self, namespace: Namespace, rows: Sequence[CacheRow]) -> None:
-        await self._cache.put(namespace, rows)
-        await self._record(rows)
-
-    def rows(self, namespace: Namespace) -> AsyncIterator[CacheRow]:
-        return self._cache.rows(namespace)
-
-    async def forget(self, namespace: Namespace, record_ids: Sequence[RecordId]) -> int:
-        """From the cache; a cassette is a file of its owner and keeps what it holds."""
-        return await self._cache.forget(namespace, record_ids)
-
-    async def _record_found(self, namespace: Namespace, found: dict[str, bytes]) -> None:
-        wanted = found.keys() - self._done
-        if not wanted:
-            return
-        # A hit comes without its question; the rows behind it have both.
-        rows = [row async for row in self._cache.rows(namespace) if row.key in wanted]
-        await self._record(rows)
-
-    async def _record(self, rows: Sequence[CacheRow]) -> None:
-        async with self._lock:
-            fresh = [row for row in rows if row.key not in self._done]
-            if fresh:
-                await anyio.to_thread.run_sync(self._append, fresh)
-                self._done.update(row.key for row in fresh)
-
-    def _append(self, rows: Sequence[CacheRow]) -> None:
-        if self._known is None:
-            self._known = _prepare(self._path, self._header)
-        entries = {request_key(e.request, e.answer): e for e in map(_entry_of, rows)}
-        new = {key: entry for key, entry in entries.items() if key not in self._known}
-        _write(self._path, (msgspec.json.encode(entry) for entry in new.values()))
-        self._known |= new.keys()
 
 
 def explain_miss(cassette: Cassette, request: Request, answer: str | None = None) -> str:
@@ -377,7 +301,9 @@ def _prepare(path: Path, header: Header) -> set[str]:
 
 def _require_same_model(path: Path, asked: str, recorded: str) -> None:
     if asked != recorded:
-        raise ConfigError(f"{path} holds recordings of {recorded}, not of {asked}; name another file")
+        raise ConfigError(
+            f"{path} holds recordings of {recorded}, not of {asked}; name another file"
+        )
 
 
 def _replace(path: Path, content: bytes) -> None:
