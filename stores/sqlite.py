@@ -13,10 +13,12 @@ from typing import Self, TypeVar
 
 import anyio
 import anyio.to_thread
+from anyio.abc import TaskGroup
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
 from assay.errors import StoreClosed, StoreCorrupt, StoreError
 from assay.stores.group_commit import Job, commit_group
-from assay.stores.schema import BUSY_SECONDS, migrate, prepare
+from assay.stores.schema import BUSY_SECONDS, check_pages, migrate, prepare
 
 T = TypeVar("T")
 
@@ -36,19 +38,23 @@ class Database:
         path: The file; made if missing, in a folder that exists.
     """
 
+    _send: MemoryObjectSendStream[Job]
+    _receive: MemoryObjectReceiveStream[Job]
+    _group: TaskGroup
+
     def __init__(self, path: Path) -> None:
         self.path = path
         self._idle: list[sqlite3.Connection] = []
         self._reading = anyio.CapacityLimiter(_READERS)
         self._writing = anyio.CapacityLimiter(1)
-        self._send, self._receive = anyio.create_memory_object_stream[Job](_WAITING_JOBS)
-        self._group = anyio.create_task_group()
         self._closed = True  # no new work
         self._gone = False  # no connections
 
     async def __aenter__(self) -> Self:
         writer = await anyio.to_thread.run_sync(self._open, limiter=self._writing)
-        await self._group.__aenter__()
+        # Only now: a stream that is made and never closed is a leak.
+        self._send, self._receive = anyio.create_memory_object_stream[Job](_WAITING_JOBS)
+        self._group = await anyio.create_task_group().__aenter__()
         self._closed = False
         self._group.start_soon(self._write_groups, writer)
         return self
@@ -167,6 +173,7 @@ class Database:
             raise _mapped(error, self.path) from error
         try:
             migrate(connection, self.path)
+            check_pages(connection, self.path)
         except sqlite3.Error as error:
             connection.close()
             raise _mapped(error, self.path) from error
