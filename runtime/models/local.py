@@ -192,7 +192,7 @@ async def open_local(rest: str, *, settings: ModelSettings) -> AsyncGenerator[Lo
     Raises:
         ConfigError: If there is no such file, it cannot be loaded, or the context is too long.
     """
-    file = await anyio.to_thread.run_sync(_inspect, rest)
+    file = await anyio.to_thread.run_sync(inspect_file, rest)
     context = _context(file, settings.context_tokens)
     threads = settings.threads or min(_cores(), MOST_THREADS)
     llama = await anyio.to_thread.run_sync(
@@ -206,7 +206,12 @@ async def open_local(rest: str, *, settings: ModelSettings) -> AsyncGenerator[Lo
         await model.aclose()
 
 
-def _inspect(rest: str) -> ModelFile:
+def inspect_file(rest: str) -> ModelFile:
+    """What is known about a file before it is loaded; blocking.
+
+    Raises:
+        ConfigError: If there is no such file, or it is no GGUF file.
+    """
     path = find_file(rest)
     metadata = read_metadata(path, lambda key: key in KEYS or key.endswith(_LENGTH))
     trained = next((value for key, value in metadata.items() if key.endswith(_LENGTH)), 0)
