@@ -16,7 +16,7 @@ def checked_text(what: str, text: str) -> str:
     Raises:
         ValueError: If it is empty or only blanks, has a NUL, or has half a surrogate pair.
     """
-    if not text.strip():
+    if not text or text.isspace():
         raise ValueError(f"{what} must not be empty, got {text!r}")
     return checked_characters(what, text)
 
@@ -27,6 +27,8 @@ def checked_characters(what: str, text: str) -> str:
     Raises:
         ValueError: If it has a NUL or half a surrogate pair.
     """
+    if text.isascii() and "\0" not in text:
+        return text
     if "\0" in text:
         raise ValueError(f"{what} must not contain NUL (found at character {text.index(chr(0))})")
     try:
@@ -82,6 +84,9 @@ def checked_record(record: MemoryRecord) -> MemoryRecord:
             checked_text("a related id of a record", related)
     if record.supersedes == record.id:
         raise ValueError(f"record {record.id!r} must not supersede itself")
+    times = record.ingested_at, record.claimed_at, record.valid_from, record.valid_to
+    if all(time is None or time.tzinfo is UTC for time in times):
+        return record
     return msgspec.structs.replace(
         record,
         ingested_at=in_utc("record.ingested_at", record.ingested_at),

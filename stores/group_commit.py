@@ -12,7 +12,7 @@ class Job:
     """One caller's work, and what became of it.
 
     Attributes:
-        work: Its statements.
+        work: Its statements; run again from the start if another job of its group fails.
         done: Set once it is committed or has failed.
         error: Why it failed; nothing of it was written then.
         abandoned: The caller left before it began; it is not to run.
@@ -33,19 +33,41 @@ def commit_group(connection: sqlite3.Connection, jobs: Sequence[Job]) -> None:
     A job that raises is undone alone. If the commit itself fails, all of them have failed.
     """
     try:
-        connection.execute("BEGIN IMMEDIATE")
-        for job in jobs:
-            _run(connection, job)
-        connection.execute("COMMIT")
+        _commit(connection, jobs, _run)
+    except Exception:  # noqa: BLE001 - the second run finds whose error it was
+        # Savepoints are the exception, not the rule: each makes the full-text index write out
+        # what it has gathered, at several times the cost of the rows.
+        _commit_apart(connection, jobs)
+
+
+def _commit_apart(connection: sqlite3.Connection, jobs: Sequence[Job]) -> None:
+    try:
+        _commit(connection, jobs, _run_apart)
     except (sqlite3.Error, MemoryError) as error:
         for job in jobs:
             job.error = job.error or error
+
+
+def _commit(
+    connection: sqlite3.Connection,
+    jobs: Sequence[Job],
+    run: Callable[[sqlite3.Connection, Job], None],
+) -> None:
+    try:
+        connection.execute("BEGIN IMMEDIATE")
+        for job in jobs:
+            run(connection, job)
+        connection.execute("COMMIT")
     finally:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
 
 
 def _run(connection: sqlite3.Connection, job: Job) -> None:
+    job.work(connection)
+
+
+def _run_apart(connection: sqlite3.Connection, job: Job) -> None:
     connection.execute("SAVEPOINT job")
     try:
         job.work(connection)

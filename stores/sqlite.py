@@ -6,7 +6,7 @@ does all its statements there. SQLite's errors become the store's errors here an
 
 import sqlite3
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
@@ -84,7 +84,8 @@ class Database:
     async def write(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Run ``work`` in a durable transaction shared with other callers of the same moment.
 
-        Whatever ``work`` raises undoes its own statements only. On cancellation before it began
+        Whatever ``work`` raises undoes its own statements only; it may be run twice, the first
+        time undone. On cancellation before it began
         it does not run; afterwards it is committed whole.
 
         Raises:
@@ -96,7 +97,7 @@ class Database:
         results: list[T] = []
         job = Job(lambda connection: results.append(work(connection)))
         try:
-            await self._send.send(job)
+            await self._queue(job)
             await job.done.wait()
         except anyio.ClosedResourceError as error:
             raise self._closed_error() from error
@@ -104,7 +105,7 @@ class Database:
             job.abandoned = not job.done.is_set()
         if job.error is not None:
             raise _mapped(job.error, self.path) from job.error
-        return results[0]
+        return results[-1]
 
     async def truncate_log(self) -> None:
         """Move the log into the file and empty it, so that nothing erased stays in it.
@@ -130,14 +131,18 @@ class Database:
 
     # ---- in the event loop
 
+    async def _queue(self, job: Job) -> None:
+        try:
+            self._send.send_nowait(job)  # does not yield, as send() always does
+        except anyio.WouldBlock:
+            await self._send.send(job)
+
     async def _write_groups(self, connection: sqlite3.Connection) -> None:
         # Shielded: what callers were told is queued is written even when the bank's owner is
         # cancelled. It ends when the stream is closed and empty.
         with anyio.CancelScope(shield=True):
             async for first in self._receive:
-                jobs = [first]
-                while len(jobs) < _MOST_IN_GROUP and self._receive.statistics().current_buffer_used:
-                    jobs.append(self._receive.receive_nowait())
+                jobs = [first, *self._waiting()]
                 wanted = [job for job in jobs if not job.abandoned]
                 await anyio.to_thread.run_sync(
                     commit_group, connection, wanted, limiter=self._writing
@@ -146,6 +151,13 @@ class Database:
                     job.done.set()
             self._receive.close()
             await self._close_connections(connection)
+
+    def _waiting(self) -> list[Job]:
+        jobs: list[Job] = []
+        with suppress(anyio.WouldBlock, anyio.EndOfStream):
+            while len(jobs) < _MOST_IN_GROUP:
+                jobs.append(self._receive.receive_nowait())
+        return jobs
 
     async def _close_connections(self, writer: sqlite3.Connection) -> None:
         # Holding every reader's token: no thread is inside a connection any more.

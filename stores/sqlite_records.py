@@ -39,6 +39,17 @@ SELECT max(
   coalesce((SELECT max(version) FROM tombstones), 0)
 )
 """
+_LOOK = """
+SELECT
+  max(
+    coalesce((SELECT max(version) FROM records), 0),
+    coalesce((SELECT max(version) FROM tombstones), 0)
+  ),
+  EXISTS (SELECT 1 FROM tombstones WHERE namespace = ? AND id = ?),
+  known.body,
+  known.seal
+FROM (SELECT 1) LEFT JOIN records known ON known.namespace = ? AND known.id = ?
+"""
 _CURRENT = """
 SELECT r.body, r.seal FROM records r
 LEFT JOIN superseded s ON s.namespace = r.namespace AND s.id = r.id
@@ -137,29 +148,17 @@ def _prepared(record: MemoryRecord) -> _Prepared:
 
 
 def _write(connection: sqlite3.Connection, batch: Sequence[_Prepared]) -> None:
-    version = one_int(connection, _NEWEST)
     for prepared in batch:
-        if _is_new(connection, prepared):
-            version += 1
-            _insert(connection, version, prepared)
-
-
-def _is_new(connection: sqlite3.Connection, prepared: _Prepared) -> bool:
-    record, body, _, _ = prepared
-    key = record.namespace, record.id
-    known = connection.execute(
-        "SELECT body, seal FROM records WHERE namespace = ? AND id = ? "
-        "UNION ALL SELECT NULL, NULL FROM tombstones WHERE namespace = ? AND id = ?",
-        (*key, *key),
-    ).fetchone()
-    if known is None:
-        return True
-    if known[0] is None:
-        raise ConflictingWrite(f"record {record.id!r} was erased and may not come back")
-    # Compared as values: a later release may write more fields for the same record.
-    if known[0] != body and opened(MemoryRecord, record.namespace, *known) != record:
-        raise ConflictingWrite(f"record {record.id!r} exists with other content")
-    return False
+        record, body, _, _ = prepared
+        key = record.namespace, record.id
+        newest, is_erased, known, sealed = connection.execute(_LOOK, (*key, *key)).fetchone()
+        if is_erased:
+            raise ConflictingWrite(f"record {record.id!r} was erased and may not come back")
+        if known is None:
+            _insert(connection, newest + 1, prepared)
+        # Compared as values: a later release may write more fields for the same record.
+        elif known != body and opened(MemoryRecord, record.namespace, known, sealed) != record:
+            raise ConflictingWrite(f"record {record.id!r} exists with other content")
 
 
 def _insert(connection: sqlite3.Connection, version: int, prepared: _Prepared) -> None:
