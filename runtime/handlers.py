@@ -27,7 +27,7 @@ from assay.runtime.events import (
     ReplyProduced,
 )
 from assay.runtime.prompts import canonical_order
-from assay.runtime.remember import leavings, turn_of
+from assay.runtime.remember import leavings, states_something, turn_of
 from assay.runtime.scenes import Scene, candidates_of, fitted
 from assay.runtime.standing import Standing
 from assay.stores.records import Candidate, Namespace, SessionId
@@ -170,7 +170,8 @@ class Handlers:
 
     async def _remember(self, command: Remember) -> MemoriesWritten:
         bank = self._equipment.bank
-        recalled = await candidates_of(bank.store, self._namespace, command.found)
+        found = command.found if states_something(command) else ()
+        recalled = await candidates_of(bank.store, self._namespace, found)
         left = leavings(
             command,
             namespace=self._namespace,

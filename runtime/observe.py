@@ -63,7 +63,7 @@ class Observation:
                 yield
             except Exception as error:
                 # The message may quote what the user said; the kind does not.
-                self._log.warning(TURN_FAILED, turn_id=turn_id, kind=type(error).__name__)
+                self._log.info(TURN_FAILED, turn_id=turn_id, kind=type(error).__name__)
                 raise
         seconds = self._clock.monotonic() - start
         self._log.info(TURN_FINISHED, turn_id=turn_id, seconds=seconds)

@@ -73,6 +73,11 @@ def leavings(
     return Leavings(turns, records)
 
 
+def states_something(command: Remember) -> bool:
+    """Whether an exchange may leave a record behind."""
+    return bool(command.results) or bool(statements(command.text))
+
+
 def record_id(namespace: Namespace, turn: TurnId, ordinal: int) -> RecordId:
     """The id of the ``ordinal``-th record taken from an archived turn: 60 bits, no meaning."""
     name = "\0".join((namespace, turn, str(ordinal))).encode()

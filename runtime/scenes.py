@@ -71,6 +71,8 @@ async def candidates_of(
     store: MemoryStore, namespace: Namespace, found: Sequence[Found]
 ) -> tuple[Candidate, ...]:
     """The candidates under these ids, in the same order; one erased since is left out."""
+    if not found:
+        return ()
     try:
         records = await store.get(namespace, [each.record_id for each in found])
     except RecordNotFound as gone:

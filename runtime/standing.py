@@ -40,7 +40,8 @@ class Standing:
             shown: What its recent replies drew on.
         """
         turns = await self._bank.archive.recent(self._namespace, session, limit=RECENT_TURNS)
-        standing = await self._those_that_stand(turns)
+        await self._catch_up()
+        standing = self._those_that_stand(turns)
         if not self._withdrawn:
             return standing
         fallen = {turn_of(turn.id) for turn in turns if turn not in standing}
@@ -48,18 +49,15 @@ class Standing:
         return [t for t in standing if t.speaker != "assistant" or turn_of(t.id) not in fallen]
 
     async def evidence(self, text: str, *, limit: int) -> list[ArchiveTurn]:
-        """Turns that bear on ``text``, best first.
+        """Turns that bear on ``text``, best first; they stand as of the last call of ``recent``.
 
         What the assistant said is no evidence: it repeats what it was shown.
         """
         turns = await self._search(text, limit=2 * limit)
         witnesses = [turn for turn in turns if turn.speaker != "assistant"]
-        return (await self._those_that_stand(witnesses))[:limit]
+        return self._those_that_stand(witnesses)[:limit]
 
-    async def _those_that_stand(self, turns: Sequence[ArchiveTurn]) -> list[ArchiveTurn]:
-        if not turns:
-            return []
-        await self._catch_up()
+    def _those_that_stand(self, turns: Sequence[ArchiveTurn]) -> list[ArchiveTurn]:
         if not self._withdrawn:
             return list(turns)
         return [turn for turn in turns if self._withdrawn.isdisjoint(ids_from(turn))]

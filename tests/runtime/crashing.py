@@ -1,5 +1,6 @@
 """A journal that stops the process, or stands in for that, at a chosen event."""
 
+import hashlib
 import os
 import signal
 import sys
@@ -7,14 +8,18 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import anyio
+import msgspec
 
+from assay.guards.protocols import Ledger
 from assay.runtime.clock import StoppedClock
+from assay.runtime.events import AnyEvent, GuardDecided, ReplyProduced
+from assay.runtime.models.scripted import ScriptedModel
 from assay.stores.bank import open_bank
 from assay.stores.embeddings import HashingEmbedder
 from assay.stores.protocols import Journal, JournalEntry
 from assay.stores.records import SessionId
 
-from .rooms import SESSION, USER, over
+from .rooms import SESSION, USER, fresh_bank, journal_of, over
 from .support import NOW
 
 MESSAGES = ("My cat is called Miso. A rumour says the cat is grey.", "What is my cat called?")
@@ -84,3 +89,27 @@ def main() -> None:
         await talk_until_killed(Path(path), int(at), written=written == "after")
 
     anyio.run(run)
+
+
+def digest() -> None:
+    """Print the hash of a conversation's journal and of every prompt it made."""
+
+    async def run() -> str:
+        bank, model = fresh_bank(), ScriptedModel()
+        session = over(bank, model=model).session(user=USER, session_id=SESSION)
+        for message in MESSAGES:
+            await session.send(message)
+        events = [without_spend(event) for event in await journal_of(bank)]
+        return hashlib.sha256(msgspec.json.encode([events, model.asked])).hexdigest()
+
+    sys.stdout.write(anyio.run(run))
+
+
+def without_spend(event: AnyEvent) -> AnyEvent:
+    """An event but for what it cost: a resumed turn finds answers in the cache."""
+    if isinstance(event, GuardDecided):
+        decision = msgspec.structs.replace(event.decision, spent=Ledger())
+        return msgspec.structs.replace(event, decision=decision)
+    if isinstance(event, ReplyProduced):
+        return msgspec.structs.replace(event, ledger=Ledger())
+    return event

@@ -5,12 +5,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-import msgspec
 import pytest
 
-from assay.guards.protocols import Ledger
 from assay.runtime.clock import StoppedClock
-from assay.runtime.events import AnyEvent, GuardDecided, ReplyProduced, encode
+from assay.runtime.events import AnyEvent, encode
 from assay.runtime.session import stream_of
 from assay.stores.bank import open_bank
 from assay.stores.embeddings import HashingEmbedder
@@ -18,22 +16,12 @@ from assay.stores.memory import InMemoryJournal
 from assay.stores.protocols import Bank
 from assay.stores.records import ArchiveTurn, MemoryRecord, Origin
 
-from .crashing import EVENTS, MESSAGES, CrashingJournal, Killed
+from .crashing import EVENTS, MESSAGES, CrashingJournal, Killed, without_spend
 from .rooms import SESSION, USER, fresh_bank, journal_of, over
 from .support import NOW
 
 TOLD = Origin(writer="user", channel="import:test")
 ROOT = Path(__file__).parents[2]
-
-
-def without_spend(event: AnyEvent) -> AnyEvent:
-    """An event but for what it cost: a resumed turn finds answers in the cache."""
-    if isinstance(event, GuardDecided):
-        decision = msgspec.structs.replace(event.decision, spent=Ledger())
-        return msgspec.structs.replace(event, decision=decision)
-    if isinstance(event, ReplyProduced):
-        return msgspec.structs.replace(event, ledger=Ledger())
-    return event
 
 
 async def left_behind(

