@@ -1,35 +1,42 @@
-"""The panel: relevance, conflict and archive evidence decide; experiments verify."""
+"""The panel: relevance, conflict, archive evidence and origin decide; experiments verify."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Final
 
-from assay.errors import BudgetExceeded
-from assay.guards.coalitions import EMPTY, Coalition, coalition_of, grand, singleton
-from assay.guards.evidence.contested import contested
-from assay.guards.evidence.relevance import Similarity, word_similarity
-from assay.guards.evidence.support import bearing_turns, share_found
+from assay.guards.coalitions import coalition_of, contains
+from assay.guards.evidence.brief import Brief, gather
+from assay.guards.evidence.relevance import EmbeddedMeasure, Measure, WordMeasure
+from assay.guards.evidence.settle import Finding, Provenance, settle
 from assay.guards.evidence.text import content
-from assay.guards.protocols import (
-    Ask,
-    Case,
-    Decision,
-    Experimenter,
-    Judgement,
-    OnUndecided,
-    Outcome,
-)
-from assay.stores.records import ArchiveTurn
+from assay.guards.evidence.trust import Trust, newer_words, restated_by, trust_of
+from assay.guards.evidence.tuning import BY_WORDS, EMBEDDED, Tuning
+from assay.guards.protocols import Case, Decision, Experimenter, Judgement, OnUndecided
+from assay.guards.undecided import QUESTION, undecided
+from assay.guards.verifying import Checked, check
+from assay.stores.protocols import Embedder
+from assay.stores.records import MemoryRecord
 
-_TURNS = 6
+_CARRIER: Final = Finding(
+    "refuted", "clearance", "With it, the answer took a value that is withheld; without it, not."
+)
 
 
 class Panel:
-    """Decides by relevance, conflict and archive evidence; verifies with a model where there is one.
+    """Decides without labels and without expected answers.
+
+    Which candidates bear on the question is read from their likeness to it; which of them contest
+    each other, from their likeness to one another; who is right, from the archived turns; what an
+    outside record is worth, from its origin. Experiments then measure effects and check that no
+    withheld value is left in the answer.
+
+    The decision does not depend on the order or the ids of the candidates.
 
     Args:
-        on_undecided: What becomes of candidates in a conflict that nothing decides.
-        seed: Kept for the interface of guards; the decision is deterministic.
-        similarity: Likeness by meaning; shared words where it is ``None``.
+        on_undecided: What becomes of candidates that nothing decided.
+        seed: Part of every guard's interface; nothing is drawn here.
+        embedder: Measures likeness by meaning; by shared words where it is ``None``.
+        trust: Whether origins count. Off, texts and archive decide alone.
+        tuning: Thresholds; by default those that fit the measure.
     """
 
     def __init__(
@@ -37,11 +44,15 @@ class Panel:
         *,
         on_undecided: OnUndecided = "withhold",
         seed: int = 7,
-        similarity: Similarity | None = None,
+        embedder: Embedder | None = None,
+        trust: bool = True,
+        tuning: Tuning | None = None,
     ) -> None:
         self._on_undecided: OnUndecided = on_undecided
         self._seed = seed
-        self._similarity = similarity or word_similarity
+        self._measure: Measure = WordMeasure() if embedder is None else EmbeddedMeasure(embedder)
+        self._tuning = tuning or (BY_WORDS if embedder is None else EMBEDDED)
+        self._trust = trust
 
     @property
     def name(self) -> str:
@@ -49,139 +60,82 @@ class Panel:
         return "panel"
 
     async def review(self, case: Case, laboratory: Experimenter) -> Decision:
-        """Decide; a spent budget leaves the decision of evidence, marked unverified."""
-        turns = await _gather(case)
-        texts = [c.record.text for c in case.candidates]
-        relevance = (await self._similarity([case.question], texts))[0] if texts else []
-        findings = _settle(case.question, texts, [float(r) for r in relevance], turns)
-        answers = await _screen(findings, laboratory)
-        judgements = tuple(
-            self._judge(case, i, finding, _effect(answers, i, turns))
-            for i, finding in enumerate(findings)
+        """Decide; a spent budget leaves the decision of evidence, and the certificate says so."""
+        if not case.candidates:
+            return Decision(method=self.name, judgements=(), spent=laboratory.ledger())
+        records = [candidate.record for candidate in case.candidates]
+        texts = [record.text for record in records]
+        brief = await gather(
+            case.question, texts, case.evidence, self._measure, limit=self._tuning.turns
         )
-        admitted = coalition_of(i for i, j in enumerate(judgements) if j.admitted)
-        certificate = await _verify(admitted, laboratory)
-        undecided = any(not j.decided for j in judgements)
+        findings = settle(brief, self._tuning, _provenance(records) if self._trust else None)
+        checked = await self._check(brief, findings, records, laboratory)
+        judgements = tuple(
+            self._judge(records[i], finding, checked, i) for i, finding in enumerate(findings)
+        )
+        is_asking = self._on_undecided == "ask" and any(not j.decided for j in judgements)
         return Decision(
             method=self.name,
             judgements=judgements,
             spent=laboratory.ledger(),
-            ask=_ASK if undecided and self._on_undecided == "ask" else "",
-            certificate=certificate,
+            ask=QUESTION if is_asking else "",
+            certificate=checked.certificate,
         )
 
-    def _judge(self, case: Case, i: int, finding: "Finding", effect: float | None) -> Judgement:
-        flagged = not finding.decided and self._on_undecided == "admit_flagged"
+    async def _check(
+        self,
+        brief: Brief,
+        findings: Sequence[Finding],
+        records: Sequence[MemoryRecord],
+        laboratory: Experimenter,
+    ) -> Checked:
+        admitted = [i for i, finding in enumerate(findings) if self._enters(finding)]
+        relevance = brief.likeness.relevance
+        contenders = sorted(
+            (i for i, finding in enumerate(findings) if finding.standing != "aside"),
+            key=lambda i: (-float(relevance[i]), brief.texts[i]),
+        )
+        outsiders = [i for i in admitted if self._trust and trust_of(records[i]) < Trust.INSIDE]
+        against = (i for i, f in enumerate(findings) if f.standing not in {"stands", "aside"})
+        withheld = content(brief.texts[i] for i in against)
+        return await check(
+            brief,
+            laboratory,
+            coalition_of(admitted),
+            contenders=contenders,
+            doubtful=coalition_of(outsiders),
+            withheld_values=withheld,
+        )
+
+    def _enters(self, finding: Finding) -> bool:
+        flagged = finding.standing == "undecided" and self._on_undecided == "admit_flagged"
+        return flagged or finding.standing == "stands"
+
+    def _judge(self, record: MemoryRecord, finding: Finding, checked: Checked, i: int) -> Judgement:
+        if self._enters(finding) and not contains(checked.admitted, i):
+            finding = _CARRIER
+        if finding.standing == "undecided":
+            return undecided(
+                record.id,
+                self._on_undecided,
+                reason=finding.reason,
+                method=finding.method,
+                effect=checked.effects[i],
+                evidence=finding.turns,
+            )
         return Judgement(
-            record_id=case.candidates[i].record.id,
-            admitted=finding.admitted or flagged,
-            flagged=flagged,
-            decided=finding.decided,
+            record_id=record.id,
+            admitted=finding.standing == "stands",
             reason=finding.reason,
             method=finding.method,
-            effect=effect,
-            evidence=finding.evidence,
+            effect=checked.effects[i],
+            evidence=finding.turns,
         )
 
 
-_ASK = "Two memories about this disagree and the past conversations do not settle it; which one is right?"
-
-
-class Finding(NamedTuple):
-    """What evidence says about one candidate."""
-
-    admitted: bool
-    reason: str
-    method: str
-    decided: bool = True
-    evidence: tuple[str, ...] = ()
-
-
-async def _gather(case: Case) -> list[ArchiveTurn]:
-    found: dict[str, ArchiveTurn] = {}
-    for text in sorted({case.question, *(c.record.text for c in case.candidates)}):
-        for turn in await case.evidence(text, limit=_TURNS):
-            found[str(turn.id)] = turn
-    return [found[key] for key in sorted(found)]
-
-
-def _settle(
-    question: str, texts: Sequence[str], relevance: Sequence[float], turns: Sequence[ArchiveTurn]
-) -> list[Finding]:
-    if not texts:
-        return []
-    best = max(relevance)
-    return [_finding(question, texts, relevance, turns, i, best) for i in range(len(texts))]
-
-
-def _finding(
-    question: str,
-    texts: Sequence[str],
-    relevance: Sequence[float],
-    turns: Sequence[ArchiveTurn],
-    i: int,
-    best: float,
-) -> Finding:
-    if relevance[i] < 0.8 * best:
-        return Finding(False, "It does not bear on the question.", "relevance")
-    verdict = Finding(True, "It bears on the question and nothing contests it.", "relevance")
-    for j in range(len(texts)):
-        if j == i or relevance[j] < 0.8 * best:
-            continue
-        contest = contested(question, texts[i], texts[j])
-        if not contest.left and not contest.right:
-            continue
-        mine, yours = share_found(contest.left, turns), share_found(contest.right, turns)
-        evidence = bearing_turns(contest.left | contest.right, turns)
-        if mine < yours:
-            return Finding(
-                False,
-                "The past conversations support another memory instead.",
-                "evidence",
-                True,
-                evidence,
-            )
-        if mine == yours:
-            verdict = Finding(
-                False,
-                "Another memory contests it and nothing decides.",
-                "undecided",
-                False,
-                evidence,
-            )
-        elif verdict.decided:
-            verdict = Finding(
-                True, "The past conversations support it.", "evidence", True, evidence
-            )
-    return verdict
-
-
-async def _screen(
-    findings: Sequence[Finding], laboratory: Experimenter
-) -> dict[Coalition, Outcome]:
-    n = len(findings)
-    asked = list(dict.fromkeys([EMPTY, grand(n), *(singleton(i) for i in range(n))]))
-    try:
-        outcomes = await laboratory.outcomes([Ask(c) for c in asked])
-    except BudgetExceeded:
-        return {}
-    return dict(zip(asked, outcomes, strict=True))
-
-
-def _effect(
-    answers: dict[Coalition, Outcome], i: int, turns: Sequence[ArchiveTurn]
-) -> float | None:
-    alone, nothing = answers.get(singleton(i)), answers.get(EMPTY)
-    if alone is None or nothing is None:
-        return None
-    if alone.status != "answered" or nothing.status != "answered":
-        return None
-    return share_found(content([alone.text]), turns) - share_found(content([nothing.text]), turns)
-
-
-async def _verify(admitted: Coalition, laboratory: Experimenter) -> str:
-    try:
-        [outcome] = await laboratory.outcomes([Ask(admitted)])
-    except BudgetExceeded:
-        return "unverified: budget spent"
-    return "answered" if outcome.status == "answered" else f"unverified: {outcome.status}"
+def _provenance(records: Sequence[MemoryRecord]) -> Provenance:
+    return Provenance(
+        trust=tuple(trust_of(record) for record in records),
+        restates=restated_by(records),
+        newer=newer_words(records),
+    )

@@ -71,6 +71,7 @@ _MONTH_ALONE: Final = re.compile(
 _SEASON_YEAR: Final = re.compile(rf"\b({SEASON})(?: of)?,? ({_YEAR})\b")
 _YEAR_ALONE: Final = re.compile(rf"\b({_YEAR})\b")
 
+_ANY_DAY: Final = date(2000, 1, 1)
 _BETWEEN: Final = re.compile(r"(?:between|from)\s+$")
 _JOINED: Final = re.compile(r"^\s*(?:and|to|until|through|[-\u2013\u2014])\s*$")
 _WEEK_OF: Final = re.compile(r"\bweek of(?: the)?\s+$")
@@ -103,6 +104,18 @@ def mentions(text: str, said_on: date | None) -> list[Mention]:
         if not any(start < t_end and t_start < end for t_start, t_end in taken)
     ]
     return sorted([*absolute, *found], key=lambda m: m.start)
+
+
+def undated(text: str) -> str:
+    """``text``, folded, without the times it speaks of; lengths of time ("for 3 years") stay."""
+    corrected = correct_months(fold(text))
+    kept: list[str] = []
+    end = 0
+    for mention in mentions(text, _ANY_DAY):
+        if not relative.is_length(corrected[mention.start : mention.end]):
+            kept.append(corrected[end : mention.start])
+            end = max(end, mention.end)
+    return " ".join([*kept, corrected[end:]])
 
 
 def _absolute(text: str, near: date | None) -> list[Mention]:

@@ -3,7 +3,7 @@
 import re
 from typing import Final, NamedTuple
 
-from assay.guards.evidence.text import FUNCTION_WORDS, fold, stem, words
+from assay.guards.evidence.text import FUNCTION_WORDS, fold, terms, words
 
 _SCOPE: Final = 7
 _LIST: Final = re.compile(
@@ -53,14 +53,21 @@ def polarity(text: str) -> Polarity:
 
 
 def _read(clause: list[str], affirmed: set[str], denied: set[str]) -> None:
-    left = 0
-    for i, word in enumerate(clause):
-        if _is_cue(word, clause[i + 1] if i + 1 < len(clause) else ""):
-            left = _SCOPE
-        elif word not in FUNCTION_WORDS:
-            (denied if left else affirmed).add(stem(word))
-            left = max(0, left - 1)
+    cue = next(
+        (i for i, word in enumerate(clause) if _is_cue(word, clause[i + 1 : i + 2])), len(clause)
+    )
+    affirmed.update(terms(clause[:cue]))
+    after = [word for word in clause[cue:] if not _is_cue(word, [])]
+    reach = _reach(after)
+    denied.update(terms(after[:reach]))
+    affirmed.update(terms(after[reach:]))
 
 
-def _is_cue(word: str, following: str) -> bool:
-    return word in _CUES or word.endswith("n't") or (word, following) in _PAIRS
+def _reach(after: list[str]) -> int:
+    """How many words a denial covers: those up to the seventh content word."""
+    contents = [i for i, word in enumerate(after) if word not in FUNCTION_WORDS]
+    return len(after) if len(contents) <= _SCOPE else contents[_SCOPE]
+
+
+def _is_cue(word: str, following: list[str]) -> bool:
+    return word in _CUES or word.endswith("n't") or (word, *following) in _PAIRS

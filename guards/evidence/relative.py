@@ -45,6 +45,11 @@ def find(text: str, said_on: date) -> Iterator[tuple[Readings, int, int]]:
             yield read(match, said_on), match.start(), match.end()
 
 
+def is_length(phrase: str) -> bool:
+    """Whether a found phrase tells how long something went on, rather than when."""
+    return _LENGTH.fullmatch(phrase) is not None
+
+
 def _days(offset: int) -> _Reader:
     return lambda _match, day: (day_span(shift(day, offset)),)
 
@@ -155,6 +160,9 @@ _AMOUNT: Final = rf"(?P<amount>{AMOUNT})"
 _UNIT: Final = rf"(?P<unit>{UNIT})"
 _WEEKDAY: Final = rf"(?P<weekday>{WEEKDAY})\b"
 _PAST: Final = r"(?:last|this past|the past|past|previous|the other)"
+_LENGTH: Final = re.compile(
+    rf"\b(?:for|over|almost|nearly|about)\s+(?:the (?:last|past)\s+)?{_AMOUNT}\s+{_UNIT}\b"
+)
 _PATTERNS: Final = _compiled(
     (r"\b(?:the )?day before yesterday\b", _days(-2)),
     (r"\b(?:the )?day after tomorrow\b", _days(2)),
@@ -176,10 +184,7 @@ _PATTERNS: Final = _compiled(
     (rf"\bnext\s+(?P<month>{MONTH})\b", _next_month_named),
     (r"\b(?:last|yesterday) (?:night|evening)\b|\byesterday\b", _days(-1)),
     (r"\btomorrow\b", _days(1)),
-    (
-        rf"\b(?:for|had [a-z]+ for|over|almost|nearly|about)\s+(?:the (?:last|past)\s+)?{_AMOUNT}\s+{_UNIT}\b",
-        _for_a_time,
-    ),
+    (_LENGTH.pattern, _for_a_time),
     (rf"\b(?:last|this past|the past|past|previous)\s+{_UNIT}\b", _last_unit),
     (rf"\bthis\s+{_UNIT}\b", _this_unit),
     (rf"\b(?:next|the coming|coming)\s+{_UNIT}\b", _next_unit),

@@ -1,25 +1,77 @@
-"""Which candidates bear on the question: likeness of texts by meaning or by words."""
+"""Likeness of question, records and turns: by meaning where there is an embedder, else by words."""
 
 import math
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
-from typing import TypeAlias
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from assay.guards.evidence.text import stems
+from assay.stores.protocols import Embedder
 
 Likeness: TypeAlias = npt.NDArray[np.float64]
 """Shape ``(n_queries, n_texts)``; cosine-like, higher is closer, at most 1."""
 
-Similarity: TypeAlias = Callable[[Sequence[str], Sequence[str]], Awaitable[Likeness]]
-"""Likeness of each query to each text, by meaning; deterministic."""
+
+class Likenesses(NamedTuple):
+    """How alike the texts of one case are.
+
+    Attributes:
+        relevance: Shape ``(n,)``: the question to each record.
+        between: Shape ``(n, n)``: each record to each record; symmetric.
+        bearing: Shape ``(1 + n, t)``: the question, then each record, to each turn.
+    """
+
+    relevance: Likeness
+    between: Likeness
+    bearing: Likeness
 
 
-async def word_similarity(queries: Sequence[str], texts: Sequence[str]) -> Likeness:
+class Measure(Protocol):
+    """Measures likeness; deterministic, and the order of records or turns does not matter."""
+
+    async def __call__(
+        self, question: str, records: Sequence[str], turns: Sequence[str]
+    ) -> Likenesses:
+        """The likenesses of one case."""
+        ...
+
+
+class EmbeddedMeasure:
+    """Likeness by cosine of an embedder's vectors.
+
+    Args:
+        embedder: The question is embedded as a query, turns as passages, records as both.
+    """
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+
+    async def __call__(
+        self, question: str, records: Sequence[str], turns: Sequence[str]
+    ) -> Likenesses:
+        asked = np.asarray(await self._embedder.embed([question, *records], kind="query"), float)
+        given = np.asarray(await self._embedder.embed([*records, *turns], kind="passage"), float)
+        n = len(records)
+        return Likenesses(
+            relevance=asked[0] @ given[:n].T,
+            between=given[:n] @ given[:n].T,
+            bearing=asked @ given[n:].T,
+        )
+
+
+class WordMeasure:
     """Likeness by shared words alone, where no embedder is at hand."""
-    return shared_words(queries, texts)
+
+    async def __call__(
+        self, question: str, records: Sequence[str], turns: Sequence[str]
+    ) -> Likenesses:
+        n = len(records)
+        every = shared_words([question, *records], [*records, *turns])
+        between = every[1:, :n]
+        return Likenesses(every[0, :n], (between + between.T) / 2, every[:, n:])
 
 
 def shared_words(queries: Sequence[str], texts: Sequence[str]) -> Likeness:
@@ -45,7 +97,7 @@ def _rarity(collections: Sequence[Counter[str]]) -> dict[str, float]:
 
 
 def _cosine(a: Counter[str], b: Counter[str], weight: dict[str, float]) -> float:
-    default = math.log(1 + 1 + len(weight))
+    default = math.log(2 + len(weight))
     norms = math.sqrt(_square(a, weight, default) * _square(b, weight, default))
     if norms == 0.0:
         return 0.0

@@ -21,9 +21,87 @@ FUNCTION_WORDS: Final = frozenset(
         "might must not no yes also too very just only both either each any all some such own "
         "same other others s t don didn doesn isn wasn aren weren won wouldn couldn shouldn hasn "
         "haven hadn ain let get got ve ll re d m because while since after before until said says "
-        "say told mention mentioned mentions more most "
+        "say told mention mentioned mentions more most state states stated indicate indicates "
+        "indicated indicating therefore thus hence according conversation conversations chat "
+        "timestamp timestamped dated i've i'm i'll i'd it's that's he's she's they're we're you're "
+        "there's we've they've "
     ).split()
 )
+
+
+_SAME: Final = {
+    **dict.fromkeys(("mom", "moms", "mum", "mommy", "mama", "momma"), "mother"),
+    **dict.fromkeys(("dad", "dads", "daddy", "papa"), "father"),
+    **dict.fromkeys(("grandma", "granny", "gran", "nana"), "grandmother"),
+    **dict.fromkeys(("grandpa", "granddad"), "grandfather"),
+    "auntie": "aunt",
+    "bro": "brother",
+    "sis": "sister",
+    "kids": "children",
+    "kid": "child",
+    "pup": "puppy",
+    "pups": "puppies",
+    "bike": "bicycle",
+    "pic": "picture",
+    "pics": "pictures",
+    "photo": "picture",
+    "photos": "pictures",
+    "fave": "favorite",
+    "favourite": "favorite",
+    "usa": "us",
+    "uk": "britain",
+    "tv": "television",
+    "went": "go",
+    "gone": "go",
+    "goes": "go",
+    "bought": "buy",
+    "took": "take",
+    "taken": "take",
+    "gave": "give",
+    "given": "give",
+    "made": "make",
+    "saw": "see",
+    "seen": "see",
+    "ran": "run",
+    "won": "win",
+    "wrote": "write",
+    "written": "write",
+    "began": "begin",
+    "begun": "begin",
+    "met": "meet",
+    "drove": "drive",
+    "bore": "bear",
+    "came": "come",
+    "found": "find",
+    "lost": "lose",
+    "sold": "sell",
+    "taught": "teach",
+    "grew": "grow",
+    "left": "leave",
+    "kept": "keep",
+    "felt": "feel",
+    "thought": "think",
+    "ate": "eat",
+    "eaten": "eat",
+    "sang": "sing",
+    "swam": "swim",
+    "spoke": "speak",
+    "spoken": "speak",
+    "moved": "move",
+    "built": "build",
+    "held": "hold",
+}
+"""Everyday words for one thing, and irregular pasts, under one word."""
+
+_DIGITS: Final = {
+    name: str(number)
+    for number, name in enumerate(
+        (
+            "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen "
+            "fifteen sixteen seventeen eighteen nineteen twenty"
+        ).split()
+    )
+} | {"once": "1", "twice": "2", "couple": "2"}
 
 
 def fold(text: str) -> str:
@@ -47,8 +125,9 @@ def words(text: str) -> list[str]:
 def stem(word: str) -> str:
     """A word without common English endings, so that ``painted`` meets ``painting``.
 
-    Digits and words of up to three letters stay as they are.
+    Digits and words of up to three letters stay as they are; number words become digits.
     """
+    word = _DIGITS.get(word, _SAME.get(word, word))
     if len(word) <= _SHORT or not word.isalpha():
         return word
     for ending, replacement in _ENDINGS:
@@ -80,8 +159,27 @@ def _undouble(root: str) -> str:
 
 
 def stems(text: str) -> list[str]:
-    """Stemmed content words of ``text`` in order."""
-    return [stem(w) for w in words(text) if w not in FUNCTION_WORDS]
+    """Stemmed content words of ``text`` in order; see ``terms``."""
+    return terms(words(text))
+
+
+def terms(spoken: Iterable[str]) -> list[str]:
+    """Stems of the content words among ``spoken``, and each number again with what it counts.
+
+    "three dogs for two years" gives ``3, dog, 3 dog, 2, year, 2 year``: the pairs tell apart two
+    texts that hold the same numbers of different things.
+    """
+    found: list[str] = []
+    number = ""
+    for word in spoken:
+        if word in FUNCTION_WORDS:
+            continue
+        root = stem(word)
+        found.append(root)
+        if number:
+            found.append(f"{number} {root}")
+        number = root if root.isdecimal() else ""
+    return found
 
 
 def content(texts: Iterable[str]) -> frozenset[str]:

@@ -103,4 +103,4 @@ async def test_a_spent_budget_leaves_the_decision_of_evidence() -> None:
     decision = await Panel().review(asked, FakeLaboratory(limit=0))
 
     assert [j.record_id for j in decision.admitted] == ["a"]
-    assert decision.certificate == "unverified: budget spent"
+    assert decision.certificate == "unverified: the budget was spent"

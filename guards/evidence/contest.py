@@ -1,0 +1,99 @@
+"""A contest between two records: what they claim against each other, and whom the turns support."""
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from assay.guards.evidence.brief import Brief
+from assay.guards.evidence.denial import Polarity
+from assay.guards.evidence.relevance import Likeness
+from assay.guards.evidence.times import agreement_of
+
+_FLOOR: Final = 0.2
+_BEARING: Final = 0.3
+
+
+class Contest(NamedTuple):
+    """Two records weighed against each other by the turns found for either.
+
+    Attributes:
+        left: Support for what only the first claims, in [-1, 1].
+        right: The same for the second.
+        times: Difference in agreement of claimed times, in [-1.1, 1.1]; positive for the first.
+            0 unless both claim one.
+        is_contested: Whether each claims something the other does not, or both claim a time.
+        turns: Ids of the turns closest to the matter.
+    """
+
+    left: float
+    right: float
+    times: float
+    is_contested: bool
+    turns: tuple[str, ...]
+
+
+def contest(brief: Brief, i: int, j: int) -> Contest:
+    """Weigh candidate ``i`` against candidate ``j``."""
+    pool = brief.pool(i, j)
+    weights = brief.weights(pool, i, j)
+    said = [brief.said[t] for t in pool]
+    floored = _FLOOR + (1 - _FLOOR) * weights
+    left, right = _only(brief, i, j), _only(brief, j, i)
+    left_times = agreement_of(brief, i, pool, weights)
+    right_times = agreement_of(brief, j, pool, weights)
+    both_times = left_times is not None and right_times is not None
+    return Contest(
+        left=support(left, said, floored, brief.speakers),
+        right=support(right, said, floored, brief.speakers),
+        times=left_times - right_times
+        if left_times is not None and right_times is not None
+        else 0.0,
+        is_contested=both_times or (any(left) and any(right)),
+        turns=closest(brief, pool, weights),
+    )
+
+
+def closest(brief: Brief, pool: Sequence[int], weights: Likeness) -> tuple[str, ...]:
+    """Ids of the turns closest to the matter, ascending."""
+    near = zip(pool, weights, strict=True)
+    return tuple(str(brief.turns[t].id) for t, weight in near if weight >= _BEARING)
+
+
+def _only(brief: Brief, i: int, j: int) -> Polarity:
+    """What candidate ``i`` claims and ``j`` does not, the question's words apart.
+
+    Speakers' names are kept only where nothing else is left: they are in every turn, so they would
+    find support for anything.
+    """
+    mine, yours = brief.claims[i], brief.claims[j]
+    affirmed = mine.affirmed - yours.affirmed - brief.asked
+    return Polarity(
+        affirmed=affirmed - brief.speakers or affirmed,
+        denied=mine.denied - yours.denied - brief.speakers,
+    )
+
+
+def support(
+    claims: Polarity, said: Sequence[Polarity], weights: Likeness, names: frozenset[str]
+) -> float:
+    """Share of what is affirmed that turns affirm, less the share of what is denied that they do.
+
+    Each word counts by the closest turn that affirms it: a turn that denies it is no support, and
+    a speaker's name (one of ``names``) never is.
+
+    Returns:
+        In [-1, 1]; 0 for no claims.
+    """
+    affirmed = _found(claims.affirmed, said, weights, names)
+    return affirmed - _found(claims.denied, said, weights, names)
+
+
+def _found(
+    values: frozenset[str], said: Sequence[Polarity], weights: Likeness, names: frozenset[str]
+) -> float:
+    if not values:
+        return 0.0
+    nearest = dict.fromkeys(sorted(values), 0.0)
+    for turn, weight in zip(said, weights, strict=True):
+        for value in values & turn.affirmed - names:
+            nearest[value] = max(nearest[value], float(weight))
+    return sum(nearest.values()) / len(nearest)

@@ -1,0 +1,230 @@
+"""From evidence to one finding per candidate. Pure: no laboratory, no policy, no order."""
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+from typing import Literal, NamedTuple, TypeAlias
+
+import numpy as np
+
+from assay.guards.evidence.brief import Brief
+from assay.guards.evidence.contest import Contest, contest
+from assay.guards.evidence.grounding import grounding
+from assay.guards.evidence.trust import Trust
+from assay.guards.evidence.tuning import Tuning
+
+Standing: TypeAlias = Literal["stands", "aside", "refuted", "superseded", "outside", "undecided"]
+
+
+class Finding(NamedTuple):
+    """What evidence says about one candidate.
+
+    Attributes:
+        standing: ``stands`` bears on the question and nothing speaks against it; ``aside`` does not
+            bear on it; ``refuted``, ``superseded``, ``outside`` speak against it; ``undecided``.
+        method: Which mechanism decided.
+        reason: A sentence, without the record's text.
+        turns: Ids of the archived turns that bore on it.
+    """
+
+    standing: Standing
+    method: str
+    reason: str
+    turns: tuple[str, ...] = ()
+
+
+class Provenance(NamedTuple):
+    """What origins add to evidence; ``None`` for the whole where origins are not looked at.
+
+    Attributes:
+        trust: Of each candidate.
+        restates: For each candidate, the better trusted ones that say what it says.
+        newer: Pairs ``(i, j)``: ``i`` is a later word of the same user on what ``j`` may be about.
+    """
+
+    trust: tuple[Trust, ...]
+    restates: tuple[frozenset[int], ...]
+    newer: frozenset[tuple[int, int]]
+
+
+def settle(brief: Brief, tuning: Tuning, provenance: Provenance | None = None) -> list[Finding]:
+    """One finding per candidate, in order; a permutation of the candidates permutes the findings."""
+    n = len(brief.texts)
+    if n == 0:
+        return []
+    court = _Court(brief, tuning, provenance or _no_provenance(n))
+    court.hear_contests()
+    court.hear_outsiders()
+    court.hear_ungrounded()
+    return court.findings()
+
+
+def _no_provenance(n: int) -> Provenance:
+    nothing: frozenset[int] = frozenset()
+    return Provenance((Trust.INSIDE,) * n, (nothing,) * n, frozenset())
+
+
+class _Court:
+    """Findings against candidates, collected; whoever has none at the end stands or is aside."""
+
+    def __init__(self, brief: Brief, tuning: Tuning, provenance: Provenance) -> None:
+        self._brief = brief
+        self._tuning = tuning
+        self._provenance = provenance
+        self._relevance = brief.likeness.relevance
+        self._against: dict[int, Finding] = {}
+        self._for: dict[int, tuple[str, ...]] = {}
+        highest = max(provenance.trust)
+        self._top = max(
+            float(r)
+            for r, trust in zip(self._relevance, provenance.trust, strict=True)
+            if trust == highest
+        )
+
+    def hear_contests(self) -> None:
+        """Whoever the turns speak against is refuted; where they are silent, both are undecided."""
+        undecided: dict[int, Finding] = {}
+        for i, j in self._contestants():
+            heard = contest(self._brief, i, j)
+            if heard.is_contested and not self._is_heard(i, j, heard):
+                undecided[i] = undecided[j] = _undecided_contest(heard.turns)
+        for i, finding in undecided.items():
+            self._against.setdefault(i, finding)
+
+    def _is_heard(self, i: int, j: int, heard: Contest) -> bool:
+        """Whether something decides a contest: evidence first, then what origins tell."""
+        score = self._score(heard, i, j)
+        if self._coexist(heard):
+            self._hear_update(i, j)
+            return True
+        if abs(score) > self._tuning.decisive:
+            winner, loser = (i, j) if score > 0 else (j, i)
+            lost = heard.right if score > 0 else heard.left
+            if lost <= self._tuning.supported or abs(heard.times) > self._tuning.decisive:
+                self._refute(loser, winner, heard)
+            return True
+        return self._hear_update(i, j) or self._hear_trust(i, j)
+
+    def hear_outsiders(self) -> None:
+        """What came from outside stands only on an insider's word or on what was said."""
+        trust = self._provenance.trust
+        insider_stands = any(
+            t > Trust.OUTSIDE and i not in self._against and self._is_within(i)
+            for i, t in enumerate(trust)
+        )
+        for i, t in enumerate(trust):
+            if t > Trust.OUTSIDE or i in self._against or self._provenance.restates[i]:
+                continue
+            ground = grounding(self._brief, i)
+            if ground.claims and ground.score >= self._tuning.coexist:
+                continue
+            self._against[i] = _OUTSIDE if insider_stands else _UNCONFIRMED
+
+    def hear_ungrounded(self) -> None:
+        """Many claims of which nothing was ever said leave a candidate undecided."""
+        for i in range(len(self._brief.texts)):
+            if i in self._against or not self._is_within(i):
+                continue
+            if len(self._brief.pool(i)) < self._tuning.enough:
+                continue
+            ground = grounding(self._brief, i)
+            if ground.claims >= self._tuning.claims and ground.score < self._tuning.grounded:
+                self._against[i] = _undecided_ground(ground.turns)
+
+    def findings(self) -> list[Finding]:
+        """The findings, once all has been heard."""
+        standing = [i for i in range(len(self._brief.texts)) if i not in self._against]
+        best = max((float(self._relevance[i]) for i in standing), default=self._top)
+        anchor = best if best >= self._top - self._tuning.reach else self._top
+        admitted = {i for i in standing if self._relevance[i] >= anchor - self._margin(anchor)}
+        admitted |= {i for i in standing if self._provenance.restates[i] & admitted}
+        return [self._finding(i, i in admitted) for i in range(len(self._brief.texts))]
+
+    def _finding(self, i: int, is_admitted: bool) -> Finding:  # noqa: FBT001 - one of two, private
+        if i in self._against:
+            return self._against[i]
+        if not is_admitted:
+            return _ASIDE
+        if i in self._for:
+            reason = "The past conversations support it against another memory."
+            return Finding("stands", "evidence", reason, self._for[i])
+        return _RELEVANT
+
+    def _margin(self, anchor: float) -> float:
+        rest = [float(r) for r in self._relevance if r < anchor]
+        lead = anchor - float(np.mean(sorted(rest))) if rest else 0.0
+        return max(self._tuning.near, min(self._tuning.nearest, lead / 3))
+
+    def _is_within(self, i: int) -> bool:
+        return bool(self._relevance[i] >= self._top - self._tuning.reach)
+
+    def _contestants(self) -> Iterator[tuple[int, int]]:
+        within = [i for i in range(len(self._brief.texts)) if self._is_within(i)]
+        for i, j in combinations(within, 2):
+            if self._are_twins(i, j) and not self._is_same(i, j):
+                yield i, j
+
+    def _are_twins(self, i: int, j: int) -> bool:
+        others = sorted(float(r) for k, r in enumerate(self._relevance) if k not in {i, j})
+        pair = float(self._relevance[i] + self._relevance[j]) / 2
+        lead = min(pair - float(np.mean(others)), 0.15) if others else 0.1
+        likeness = float(self._brief.likeness.between[i, j]) + self._tuning.lead * lead
+        return likeness >= self._tuning.twin
+
+    def _is_same(self, i: int, j: int) -> bool:
+        """Copies, or an outside record that only restates an insider's, contest nothing."""
+        restates = self._provenance.restates
+        if j in restates[i] or i in restates[j]:
+            return True
+        return sorted(self._brief.texts[i].split()) == sorted(self._brief.texts[j].split())
+
+    def _score(self, heard: Contest, i: int, j: int) -> float:
+        lead = float(self._relevance[i] - self._relevance[j])
+        return heard.left - heard.right + heard.times + self._tuning.prior * lead
+
+    def _coexist(self, heard: Contest) -> bool:
+        both = min(heard.left, heard.right) >= self._tuning.coexist
+        return both and abs(heard.times) <= self._tuning.decisive
+
+    def _refute(self, loser: int, winner: int, heard: Contest) -> None:
+        reason = "The past conversations support another memory against it."
+        self._against[loser] = Finding("refuted", "evidence", reason, heard.turns)
+        self._for[winner] = heard.turns
+
+    def _hear_update(self, i: int, j: int) -> bool:
+        for new, old in ((i, j), (j, i)):
+            if (new, old) in self._provenance.newer:
+                self._against.setdefault(old, _SUPERSEDED)
+                return True
+        return False
+
+    def _hear_trust(self, i: int, j: int) -> bool:
+        trust = self._provenance.trust
+        if trust[i] == trust[j]:
+            return False
+        self._against.setdefault(i if trust[i] < trust[j] else j, _LESS_TRUSTED)
+        return True
+
+
+_RELEVANT = Finding(
+    "stands", "relevance", "It bears on the question and nothing speaks against it."
+)
+_ASIDE = Finding("aside", "relevance", "It bears less on the question than what is admitted.")
+_SUPERSEDED = Finding("superseded", "trust", "The same user has said something newer about this.")
+_LESS_TRUSTED = Finding("outside", "trust", "It contradicts a memory from a better trusted origin.")
+_OUTSIDE = Finding(
+    "outside", "trust", "It came from outside, and nothing the user said or wrote confirms it."
+)
+_UNCONFIRMED = Finding(
+    "undecided", "trust", "It came from outside, and there is nothing to confirm or contradict it"
+)
+
+
+def _undecided_contest(turns: Sequence[str]) -> Finding:
+    reason = "Another memory contradicts it and the past conversations settle neither"
+    return Finding("undecided", "evidence", reason, tuple(turns))
+
+
+def _undecided_ground(turns: Sequence[str]) -> Finding:
+    return Finding(
+        "undecided", "evidence", "Nothing in the past conversations says so", tuple(turns)
+    )

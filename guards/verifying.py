@@ -1,0 +1,140 @@
+"""What experiments add to the panel: effects, and a check that no withheld value still answers."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
+
+from assay.errors import BudgetExceeded
+from assay.guards.coalitions import (
+    EMPTY,
+    Coalition,
+    coalition_of,
+    grand,
+    members,
+    singleton,
+    without,
+)
+from assay.guards.evidence.brief import Brief
+from assay.guards.evidence.contest import support
+from assay.guards.evidence.denial import polarity
+from assay.guards.evidence.text import content
+from assay.guards.outcomes import has_answer
+from assay.guards.protocols import Ask, Experimenter, Outcome
+
+_MOST_ALONE: Final = 8
+_MOST_ABLATED: Final = 6
+
+
+class Checked(NamedTuple):
+    """What the experiments gave.
+
+    Attributes:
+        admitted: The coalition to admit: the one given, or less.
+        effects: For each candidate, how much better supported the answer is with it alone than
+            with none, in [-1, 1]; ``None`` where not measured.
+        certificate: What was verified about ``admitted``.
+    """
+
+    admitted: Coalition
+    effects: tuple[float | None, ...]
+    certificate: str
+
+
+async def check(  # noqa: PLR0913 - a case, and what to look for in it
+    brief: Brief,
+    laboratory: Experimenter,
+    admitted: Coalition,
+    *,
+    contenders: Sequence[int],
+    doubtful: Coalition,
+    withheld_values: frozenset[str],
+) -> Checked:
+    """Ask with nothing, with all, with each contender alone and with ``admitted``; then clear.
+
+    At most 18 distinct evaluations; anytime: what the budget does not allow is left out, and the
+    certificate says so.
+
+    Args:
+        brief: The case.
+        laboratory: Where coalitions become outcomes.
+        admitted: What evidence would admit.
+        contenders: Candidates whose effect is worth knowing, most relevant first.
+        doubtful: Members of ``admitted`` that are withheld if the answer takes a withheld value, or
+            a value of their own, from them.
+        withheld_values: Terms that only withheld records claim.
+    """
+    alone = [singleton(i) for i in contenders[:_MOST_ALONE]]
+    n = len(brief.texts)
+    answers = await _answers(laboratory, [admitted, EMPTY, grand(n), *alone])
+    effects = tuple(_effect(brief, answers, i) for i in range(n))
+    if admitted not in answers:
+        return Checked(admitted, effects, "unverified: the budget was spent")
+    cleared, certificate = await _clear(
+        brief, laboratory, answers, admitted, doubtful & admitted, withheld_values
+    )
+    return Checked(cleared, effects, certificate)
+
+
+async def _answers(
+    laboratory: Experimenter, coalitions: Sequence[Coalition]
+) -> dict[Coalition, Outcome]:
+    """Outcomes of as many of the coalitions as the budget allows, the first ones first."""
+    wanted = list(dict.fromkeys(coalitions))
+    while wanted:
+        try:
+            outcomes = await laboratory.outcomes([Ask(coalition) for coalition in wanted])
+        except BudgetExceeded:
+            wanted = wanted[: len(wanted) // 2]
+        else:
+            return dict(zip(wanted, outcomes, strict=True))
+    return {}
+
+
+async def _clear(  # noqa: PLR0913, PLR0917 - one case, its answers, and what to look for
+    brief: Brief,
+    laboratory: Experimenter,
+    answers: Mapping[Coalition, Outcome],
+    admitted: Coalition,
+    doubtful: int,
+    withheld_values: frozenset[str],
+) -> tuple[Coalition, str]:
+    outcome = answers[admitted]
+    if not has_answer(outcome):
+        return admitted, f"unverified: {outcome.status}"
+    suspects = members(Coalition(doubtful))[:_MOST_ABLATED]
+    sound = _values_of(brief, without(admitted, Coalition(doubtful)))
+    foreign = (withheld_values | _values_of(brief, Coalition(doubtful))) - sound - brief.asked
+    leaked = content([outcome.text]) & foreign
+    if not leaked:
+        return admitted, "recovered: no withheld value in the answer"
+    if not suspects:
+        return admitted, "not recovered: a withheld value is in the answer"
+    smaller = [without(admitted, singleton(i)) for i in suspects]
+    ablated = await _answers(laboratory, smaller)
+    carriers = [
+        i
+        for i, coalition in zip(suspects, smaller, strict=True)
+        if coalition in ablated and leaked - content([ablated[coalition].text])
+    ]
+    if not carriers:
+        return admitted, "not recovered: a withheld value is in the answer"
+    return without(admitted, coalition_of(carriers)), "recovered: by withholding what carried it"
+
+
+def _values_of(brief: Brief, coalition: Coalition) -> frozenset[str]:
+    return content(brief.texts[i] for i in members(coalition))
+
+
+def _effect(brief: Brief, answers: Mapping[Coalition, Outcome], i: int) -> float | None:
+    alone, nothing = answers.get(singleton(i)), answers.get(EMPTY)
+    if alone is None or nothing is None or not has_answer(alone) or not has_answer(nothing):
+        return None
+    return _supported(brief, alone.text) - _supported(brief, nothing.text)
+
+
+def _supported(brief: Brief, answer: str) -> float:
+    """How much of an answer the turns found for the question and all candidates affirm."""
+    pool = brief.pool(*range(len(brief.texts)))
+    said = polarity(answer)
+    claims = said._replace(affirmed=said.affirmed - brief.asked - brief.speakers)
+    weights = brief.weights(pool, *range(len(brief.texts)))
+    return support(claims, [brief.said[t] for t in pool], weights, brief.speakers)
