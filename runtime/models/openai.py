@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import aiolimiter
 import anyio
+import anyio.to_thread
 import httpx2
 import openai
 import stamina
@@ -248,16 +249,22 @@ async def open_endpoint(  # noqa: PLR0913 - what a test or a user may set, each 
         ConfigError: If the URL is unusable or the key is missing.
     """
     endpoint = Endpoint.of(name, base_url=base_url, env=env)
-    async with httpx2.AsyncClient(
-        follow_redirects=False,
-        headers={"Accept-Encoding": "identity"},
-        event_hooks={"response": [bound_body]},
-        timeout=httpx2.Timeout(settings.timeout),
-        limits=httpx2.Limits(max_connections=settings.concurrency),
-    ) as http:
+    # Building a client reads certificates: tens of milliseconds of file access.
+    http = await anyio.to_thread.run_sync(_http_client, settings)
+    async with http:
         client = openai.AsyncOpenAI(
             api_key=endpoint.key, base_url=endpoint.base_url, max_retries=0, http_client=http
         )
         yield OpenAIModel(
             endpoint, client=client, settings=settings, waits=waits, clock=clock or SystemClock()
         )
+
+
+def _http_client(settings: ModelSettings) -> httpx2.AsyncClient:
+    return httpx2.AsyncClient(
+        follow_redirects=False,
+        headers={"Accept-Encoding": "identity"},
+        event_hooks={"response": [bound_body]},
+        timeout=httpx2.Timeout(settings.timeout),
+        limits=httpx2.Limits(max_connections=settings.concurrency),
+    )

@@ -6,8 +6,11 @@ Each kind is imported when it is first opened: `assay --help` loads neither an S
 import os
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
+
+import anyio.to_thread
 
 from assay.errors import ConfigError
 from assay.guards.protocols import ChatModel
@@ -62,10 +65,12 @@ async def open_model(
     async with AsyncExitStack() as stack:
         match kind:
             case "local":
+                await _import("assay.runtime.models.local")
                 from assay.runtime.models.local import open_local  # noqa: PLC0415
 
                 yield await stack.enter_async_context(open_local(rest, settings=settings.model))
             case "openai":
+                await _import("assay.runtime.models.openai")
                 from assay.runtime.models.openai import open_endpoint  # noqa: PLC0415
 
                 yield await stack.enter_async_context(
@@ -79,3 +84,8 @@ async def open_model(
                 from assay.runtime.models.script_files import scripted_model  # noqa: PLC0415
 
                 yield await scripted_model(rest)
+
+
+async def _import(module: str) -> None:
+    """Load a slow library off the loop; the import statement after it finds it loaded."""
+    await anyio.to_thread.run_sync(import_module, module)

@@ -12,7 +12,7 @@ import zipfile
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, TypeAlias
+from typing import Any, BinaryIO, NamedTuple, TypeAlias
 
 from assay.errors import ConfigError
 from assay.runtime.models.model_files import KNOWN, SUFFIX, Known, installed_file
@@ -142,7 +142,8 @@ def from_hub(known: Known, folder: Path, *, endpoint: str | None = None) -> Path
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError  # noqa: PLC0415
 
     try:
-        path = huggingface_hub.hf_hub_download(
+        download: Any = huggingface_hub.hf_hub_download  # its signature is typed in part
+        path = download(
             known.hub,
             known.hub_file,
             revision=known.hub_revision,
@@ -151,7 +152,7 @@ def from_hub(known: Known, folder: Path, *, endpoint: str | None = None) -> Path
         )
     except (HfHubHTTPError, HFValidationError, OSError) as error:
         raise SourceFailed(_line(str(error))) from error
-    return Path(path)
+    return Path(str(path))
 
 
 def from_index(known: Known, folder: Path) -> Path:

@@ -12,6 +12,7 @@ from assay.errors import CassetteMiss, ConfigError
 from assay.guards.keys import Question, encode_question
 from assay.guards.protocols import Completion, Request
 from assay.runtime.models.cassette import (
+    Cassette,
     CassetteModel,
     RecordingCache,
     explain_miss,
@@ -30,6 +31,10 @@ HEADER = b'{"format":1,"identity":"m","context_tokens":100}\n'
 def row(request: Request, text: str, *, key: str | None = None) -> CacheRow:
     question = encode_question(Question(request=request))
     return CacheRow(key or text, msgspec.json.encode(Completion(text=text)), question, ())
+
+
+async def read(file: Path) -> Cassette:
+    return await anyio.to_thread.run_sync(read_cassette, file)
 
 
 def likelihood_row(request: Request, answer: str, value: float) -> CacheRow:
@@ -58,7 +63,7 @@ async def test_what_was_found_in_the_cache_is_recorded_too(tmp_path: Path) -> No
     await recorder.get(ANN, ["A", "B"])
 
     assert first.keys() == {"A"}
-    entries = read_cassette(tmp_path / "run.jsonl").entries
+    entries = (await read(tmp_path / "run.jsonl")).entries
     assert [entry.completion and entry.completion.text for entry in entries] == ["A", "B"]
 
 
@@ -69,7 +74,7 @@ async def test_a_cassette_is_continued_without_repeating(tmp_path: Path) -> None
     again = RecordingCache(InMemoryCache(), file)
     await again.put(ANN, [row(asking("a"), "A"), row(asking("b"), "B")])
 
-    assert len(read_cassette(file).entries) == 2
+    assert len((await read(file)).entries) == 2
 
 
 async def test_a_cassette_of_another_model_is_not_touched(tmp_path: Path) -> None:
@@ -113,7 +118,7 @@ async def test_a_redraw_that_was_not_recorded_names_the_seed(tmp_path: Path) -> 
     file = tmp_path / "run.jsonl"
     await RecordingCache(InMemoryCache(), file).put(ANN, [row(asking("a", seed=7), "A")])
 
-    told = explain_miss(read_cassette(file), asking("a", seed=8))
+    told = explain_miss((await read(file)), asking("a", seed=8))
 
     assert "parameters.seed: from character 0 on, asked '8', recorded '7'" in told
 
@@ -122,8 +127,8 @@ async def test_explaining_a_hit_says_so(tmp_path: Path) -> None:
     file = tmp_path / "run.jsonl"
     await RecordingCache(InMemoryCache(), file).put(ANN, [row(asking("a"), "A")])
 
-    assert explain_miss(read_cassette(file), asking("a")) == "the request is in the cassette"
-    assert "answer: asked, but not recorded" in explain_miss(read_cassette(file), asking("a"), "A")
+    assert explain_miss((await read(file)), asking("a")) == "the request is in the cassette"
+    assert "answer: asked, but not recorded" in explain_miss((await read(file)), asking("a"), "A")
 
 
 async def test_an_empty_cassette_misses_clearly(tmp_path: Path) -> None:
@@ -184,13 +189,13 @@ async def test_a_killed_recording_is_whole_up_to_its_last_line(tmp_path: Path) -
         process.kill()
 
     acknowledged = told.count(b"\n")
-    cassette = read_cassette(file)
+    cassette = await read(file)
     await RecordingCache(InMemoryCache(), file).put(ANN, [row(asking("later"), "L")])
 
     texts = [entry.completion.text for entry in cassette.entries if entry.completion]
     assert len(texts) >= acknowledged
     assert texts == [f"answer {number}" for number in range(len(texts))]
-    assert len(read_cassette(file).entries) == len(texts) + 1
+    assert len((await read(file)).entries) == len(texts) + 1
 
 
 async def test_no_secret_of_the_environment_is_in_a_cassette(

@@ -48,8 +48,14 @@ async def cassette(folder: Path, _: Llama) -> AsyncGenerator[ChatModel]:
 
 @asynccontextmanager
 async def remote(_: Path, __: Llama) -> AsyncGenerator[ChatModel]:
-    logprobs = {"content": [{"token": "one", "logprob": -0.1, "top_logprobs": []}]}
-    choice = {"message": {"content": "one two"}, "finish_reason": "length", "logprobs": logprobs}
+    logprobs: dict[str, object] = {
+        "content": [{"token": "one", "logprob": -0.1, "top_logprobs": []}]
+    }
+    choice: dict[str, object] = {
+        "message": {"content": "one two"},
+        "finish_reason": "length",
+        "logprobs": logprobs,
+    }
     usage = {"prompt_tokens": 11, "completion_tokens": 2}
     whole = http({"choices": [choice], "usage": usage})
     last = chunk(" two", finish="length")
