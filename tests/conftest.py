@@ -1,8 +1,24 @@
 """Fixtures every room may use."""
 
+import sys
 from pathlib import Path
 
 import pytest
+
+HERE = ("127.", "::1", "localhost")
+
+
+def _refuse_network(event: str, arguments: tuple[object, ...]) -> None:
+    """Audit hook: a test may talk to this machine and to nobody else."""
+    if event == "socket.connect":
+        address = arguments[1]
+        if isinstance(address, tuple) and not str(address[0]).startswith(HERE):
+            raise RuntimeError(
+                f"a test tried to reach {address[0]!r}; only this machine is allowed"
+            )
+
+
+sys.addaudithook(_refuse_network)
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 
