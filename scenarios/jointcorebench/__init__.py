@@ -1,0 +1,1 @@
+"""JointCoreBench: which records a decision needs, with exact answers. See ``conditions`` first."""
