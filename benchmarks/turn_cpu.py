@@ -16,8 +16,8 @@ from typing import Literal
 import anyio
 
 from assay.guards.protocols import Completion, DeltaSink, Request
-from assay.runtime.facade import Runtime
 from assay.runtime.models.scripted import ScriptedModel
+from assay.runtime.session import Session
 from assay.runtime.wiring import open_runtime
 from assay.stores.embeddings import HashingEmbedder
 from assay.stores.protocols import FloatMatrix
@@ -81,7 +81,8 @@ async def measure(guard: str, bank: Path | None) -> dict[str, float]:
     ) as runtime:
         for fact in FACTS:
             await runtime.remember("u", fact, origin=IMPORTED)
-        turns = [await _turn(runtime, meter, number) for number in range(WARM_UP + TURNS)]
+        session = runtime.session(user="u")
+        turns = [await _turn(session, meter, number) for number in range(WARM_UP + TURNS)]
     measured = turns[WARM_UP:]
     return {
         "turn_ms": round(statistics.median(own for own, _ in measured), 2),
@@ -89,8 +90,7 @@ async def measure(guard: str, bank: Path | None) -> dict[str, float]:
     }
 
 
-async def _turn(runtime: Runtime, meter: Meter, number: int) -> tuple[float, float]:
-    session = runtime.session(user="u", session_id="s")
+async def _turn(session: Session, meter: Meter, number: int) -> tuple[float, float]:
     apart, start = meter.seconds, time.process_time()
     reply = await session.send(f"What is the cat number {number} called?")
     spent = time.process_time() - start

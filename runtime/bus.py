@@ -9,7 +9,7 @@ function that raises becomes one too, which observers see and which answers the 
 """
 
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
 from datetime import datetime
 from typing import TypeAlias
@@ -112,7 +112,7 @@ class Bus:
         self._failed: CommandFailed | None = None
 
     @asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
+    async def running(self) -> AsyncGenerator[None]:
         """Dispatch as long as the block runs; what is in the stream at its end is still handled.
 
         On cancel what is in the stream is not handled, and who awaits an answer gets ``TurnError``.
@@ -133,7 +133,7 @@ class Bus:
             raise failure
 
     @contextmanager
-    def subscribe(self, take: EventHandler, *kinds: type[AnyEvent]) -> Iterator[None]:
+    def subscribe(self, take: EventHandler, *kinds: type[AnyEvent]) -> Generator[None]:
         """Have events handed to ``take`` in the dispatcher, in order, none dropped.
 
         Args:
@@ -150,7 +150,7 @@ class Bus:
             self._targets.clear()
 
     @contextmanager
-    def observe(self, *kinds: type[AnyEvent], capacity: int = CAPACITY) -> Iterator[Observer]:
+    def observe(self, *kinds: type[AnyEvent], capacity: int = CAPACITY) -> Generator[Observer]:
         """A queue of events that drops its oldest when full, and counts them.
 
         Args:

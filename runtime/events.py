@@ -92,7 +92,7 @@ class MemoriesWritten(Event, frozen=True, kw_only=True, tag="memories_written"):
 
 
 class CommandFailed(Event, frozen=True, kw_only=True, tag="command_failed"):
-    """A command, or an observer of the bus, failed; the turn is over.
+    """A command, or an observer of the bus, failed; no reply will come.
 
     Attributes:
         command: Which command, or ``observer``.

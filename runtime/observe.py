@@ -5,7 +5,7 @@ sees nothing until it sets a level. Spans go to whatever OpenTelemetry provider 
 """
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Protocol
 
@@ -53,7 +53,7 @@ class Observation:
         ).bind(**fields)
 
     @contextmanager
-    def turn(self, turn_id: str, *, resumed: bool) -> Iterator[None]:
+    def turn(self, turn_id: str, *, resumed: bool) -> Generator[None]:
         """A span around a turn, its start in the log, and its failure."""
         start = self._clock.monotonic()
         self._log.info(TURN_RESUMED if resumed else TURN_STARTED, turn_id=turn_id)
@@ -69,7 +69,7 @@ class Observation:
         self._log.info(TURN_FINISHED, turn_id=turn_id, seconds=seconds)
 
     @contextmanager
-    def command(self, name: str, turn_id: str) -> Iterator[None]:
+    def command(self, name: str, turn_id: str) -> Generator[None]:
         """A span around a command, and its duration in the log."""
         start = self._clock.monotonic()
         with self._tracer.start_as_current_span(f"assay.{name}"):

@@ -70,7 +70,7 @@ def escape(text: str) -> str:
     characters go, ``<`` becomes ``&lt;``, and ``[INST]``-like template words are broken up.
     """
     line = " ".join(unicodedata.normalize("NFC", text).split())
-    visible = "".join(filter(_is_visible, line))
+    visible = line if line.isprintable() else "".join(filter(_is_visible, line))
     return _TEMPLATE_WORD.sub("[ ", visible.replace("<", "&lt;"))
 
 

@@ -8,7 +8,8 @@
     ReplyProduced        -> Remember
     MemoriesWritten      -> nothing: the turn is over, or waits for the results of tool calls
     ToolResultsReceived  -> Complete
-    CommandFailed, TurnCancelled -> nothing: the turn is over
+    CommandFailed        -> Remember: what the user said is kept though no reply came; then the turn is over
+    TurnCancelled        -> nothing: the turn is over
 
 An event that answers no open question (a second delivery, one of an earlier turn) changes nothing.
 """
@@ -19,7 +20,15 @@ from typing import NamedTuple, assert_never
 import msgspec
 
 from assay.guards.protocols import Decision
-from assay.runtime.commands import AnyCommand, Complete, Remember, Retrieve, Review, Shown
+from assay.runtime.commands import (
+    AnyCommand,
+    Complete,
+    Remember,
+    Retrieve,
+    Review,
+    Shown,
+    ToolResult,
+)
 from assay.runtime.events import (
     AnyEvent,
     CandidatesRetrieved,
@@ -76,8 +85,10 @@ def reduce(state: State, event: AnyEvent) -> Step:
     match event:
         case MessageReceived() | ToolResultsReceived():
             after = _from_outside(state, event)
-        case CommandFailed() | TurnCancelled():
-            after = _ended(state, event)
+        case CommandFailed():
+            after = _failed(state, event)
+        case TurnCancelled():
+            after = _cancelled(state, event)
         case CandidatesRetrieved() | GuardDecided() | ReplyProduced() | MemoriesWritten():
             after = _answer(state, event)
         case _:
@@ -200,7 +211,7 @@ def _replied(state: State, pending: Complete, event: ReplyProduced) -> State:
         found=pending.found,
         reply=event.text,
         calls=event.tool_calls,
-        results=pending.results[-1] if pending.results else (),
+        results=_latest_results(pending),
     )
     again = msgspec.structs.replace(pending, spent=event.ledger) if event.tool_calls else None
     return msgspec.structs.replace(state, pending=command, reply=event, awaiting=again)
@@ -215,7 +226,37 @@ def _remembered(state: State, pending: Remember, event: MemoriesWritten) -> Stat
     )
 
 
-def _ended(state: State, event: CommandFailed | TurnCancelled) -> State | None:
+def _failed(state: State, event: CommandFailed) -> State | None:
+    pending = state.pending
+    if pending is None or not _belongs(pending, event):
+        return None
+    failure = state.failure or event
+    if isinstance(pending, Remember):
+        return msgspec.structs.replace(
+            state, open=None, pending=None, awaiting=None, failure=failure
+        )
+    command = Remember(
+        turn_id=pending.turn_id,
+        exchange=pending.exchange,
+        text=pending.text,
+        said_at=pending.said_at,
+        at=event.at,
+        position=state.archived,
+        found=() if isinstance(pending, Retrieve) else pending.found,
+        reply="",
+        results=_latest_results(pending),
+    )
+    return msgspec.structs.replace(state, pending=command, failure=failure)
+
+
+def _latest_results(command: AnyCommand) -> tuple[ToolResult, ...]:
+    """The tool results the exchange under way was begun with."""
+    if isinstance(command, Complete) and command.results:
+        return command.results[-1]
+    return ()
+
+
+def _cancelled(state: State, event: TurnCancelled) -> State | None:
     if state.pending is None or not _belongs(state.pending, event):
         return None
     return msgspec.structs.replace(state, open=None, pending=None, awaiting=None, failure=event)

@@ -32,12 +32,14 @@ class ModelSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     """How a language model is asked.
 
     Attributes:
-        timeout: Seconds one attempt may take.
+        timeout: Seconds one attempt at an endpoint may take.
         retries: Attempts after the first one, only for what is worth retrying.
-        retry_seconds: Seconds all attempts of one call may take together, waits included.
+        retry_seconds: Seconds all attempts of one call may take together, waits included; a local
+            model has one attempt and takes at most this long.
         requests_per_minute: Calls started per minute and endpoint, retries included; 0: no limit.
         concurrency: Calls in flight per endpoint.
-        threads: CPU threads of a local model; 0: as many as there are cores, at most 4.
+        threads: CPU threads of a local model; 0: as many as there are cores, at most 4. On a busy
+            machine 1 is faster: its threads wait for one another by spinning.
         context_tokens: Longest prompt and answer together; 0: what the model is known to take.
     """
 
@@ -87,7 +89,9 @@ class GuardSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 class BudgetSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What one turn may spend; a field that is not set has no limit. 0 allows nothing.
+    """What the experiments of one turn may spend; the reply is one call more.
+
+    A field that is not set has no limit. 0 allows nothing: the ``on_guard_failure`` policy decides.
 
     Attributes:
         calls: Model calls.

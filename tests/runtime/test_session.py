@@ -213,6 +213,27 @@ async def test_a_model_that_is_down_fails_the_turn_and_not_the_session() -> None
     assert reply.text == "Hello."
 
 
+async def test_what_was_said_is_kept_though_no_reply_came() -> None:
+    rt = over(fresh_bank(), model=ScriptedModel([Rule(fails="unavailable")]))
+
+    with pytest.raises(TurnFailed):
+        await rt.session(user=USER).send("My cat is called Miso.")
+
+    assert [record.text for record in await rt.memories(USER)] == ["My cat is called Miso."]
+
+
+async def test_a_message_sent_again_after_a_failure_is_remembered_once() -> None:
+    model = ScriptedModel([Rule(prompt="Notes:", reply="Noted."), Rule(fails="unavailable")])
+    rt = over(fresh_bank(), model=model)
+    session = rt.session(user=USER)
+    with pytest.raises(TurnFailed):
+        await session.send("My cat is called Miso.")
+
+    await session.send("My cat is called Miso.")
+
+    assert len(await rt.memories(USER)) == 1
+
+
 async def test_a_turn_over_its_deadline_is_over() -> None:
     bank = fresh_bank()
     settings = with_settings(turn={"seconds": 0.05})
