@@ -9,6 +9,7 @@ import anyio
 
 from assay.errors import EmbedderMismatch, StoreCorrupt
 from assay.stores.cache_file import make_folder
+from assay.stores.embedded import EmbeddedRetriever
 from assay.stores.exact import ExactIndex
 from assay.stores.faiss import FaissIndex
 from assay.stores.hybrid import HybridRetriever
@@ -77,9 +78,7 @@ async def open_bank(path: Path, *, embedder: Embedder, clock: Clock) -> AsyncGen
                 archive=SqliteArchive(database),
                 journal=SqliteJournal(database),
                 cache=SqliteCache(database),
-                retriever=HybridRetriever(
-                    records=records, keywords=records, vectors=index, embedder=embedder
-                ),
+                retriever=EmbeddedRetriever(database=database, index=index, embedder=embedder),
                 embedder=embedder,
             )
         finally:

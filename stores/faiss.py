@@ -5,10 +5,11 @@ or a state the store never had is rebuilt; one that is merely old catches up.
 """
 
 from collections import defaultdict
+from collections.abc import Awaitable, Callable
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import anyio
 import anyio.to_thread
@@ -27,6 +28,8 @@ from assay.stores.records import Namespace, RecordId
 from assay.stores.rows import owner_token
 
 log = structlog.get_logger(__name__)
+
+T = TypeVar("T")
 
 _THREADS = 4
 _SAVE_AFTER = 256
@@ -50,8 +53,16 @@ class FlatIndex(Protocol):
     def reconstruct_n(self, n0: int, ni: int) -> FloatMatrix: ...
 
 
-class _Shelf:
-    """The index of one namespace; its methods block, and its lock is held around them."""
+class Shelf:
+    """The index of one namespace; its methods block, and the namespace's lock is held around them.
+
+    Attributes:
+        index: The rows.
+        ids: The record of each row.
+        version: The store's version the rows stand for.
+        anchors: Ids of which one was written or erased at exactly that version.
+        unsaved: Changes since its file was written.
+    """
 
     def __init__(self, dimension: int) -> None:
         self.index: FlatIndex = import_module("faiss").IndexFlatIP(dimension)
@@ -61,6 +72,7 @@ class _Shelf:
         self.unsaved = 0
 
     def apply(self, change: Delta) -> None:
+        """Take changes of the store in."""
         erased = set(change.erased)
         gone = [row for row, record_id in enumerate(self.ids) if record_id in erased]
         if gone:
@@ -73,6 +85,9 @@ class _Shelf:
         self.unsaved += len(change.ids) + len(change.erased)
 
     def search(self, query: FloatMatrix, limit: int) -> list[Ranked]:
+        """The best rows for one query, best first."""
+        if not self.ids:
+            return []
         # Per thread, so set here: more threads burn the CPU of everyone else for one small query.
         import_module("faiss").omp_set_num_threads(1)
         scores, rows = self.index.search(query, min(limit, len(self.ids)))
@@ -80,6 +95,7 @@ class _Shelf:
         return [Ranked(self.ids[row], score) for row, score in found]
 
     def vectors(self) -> FloatMatrix:
+        """Every row, in order of ``ids``."""
         return self.index.reconstruct_n(0, self.index.ntotal)
 
 
@@ -98,7 +114,7 @@ class FaissIndex:
         self._embedder = embedder
         self._folder = folder
         self._bank = bank
-        self._shelves: dict[Namespace, _Shelf] = {}
+        self._shelves: dict[Namespace, Shelf] = {}
         self._locks: defaultdict[Namespace, anyio.Lock] = defaultdict(anyio.Lock)
         self._limiter = anyio.CapacityLimiter(_THREADS)
 
@@ -110,9 +126,22 @@ class FaissIndex:
         # Held over the search too: FAISS must not be read while rows are added.
         async with self._locks[namespace]:
             shelf = await self._caught_up(namespace)
-            if checked_limit(limit) == 0 or not shelf.ids:
+            if checked_limit(limit) == 0:
                 return []
             return await anyio.to_thread.run_sync(shelf.search, query, limit, limiter=self._limiter)
+
+    async def with_shelf(
+        self, namespace: Namespace, use: Callable[[Shelf], Awaitable[T | None]]
+    ) -> T:
+        """Give ``use`` the namespace's index, and again after catching up while it gives ``None``.
+
+        For searches that see by themselves whether the index is behind the store.
+        """
+        async with self._locks[namespace]:
+            shelf = self._shelves.get(namespace) or await self._caught_up(namespace)
+            while (found := await use(shelf)) is None:
+                shelf = await self._caught_up(namespace)
+            return found
 
     async def purge(self, namespace: Namespace) -> None:
         """Drop erased records from memory and rewrite the file without them.
@@ -136,7 +165,7 @@ class FaissIndex:
 
     # ---- under a namespace's lock
 
-    async def _flush_one(self, namespace: Namespace, shelf: _Shelf) -> None:
+    async def _flush_one(self, namespace: Namespace, shelf: Shelf) -> None:
         try:
             newer = await self._store.changes(namespace, after=shelf.version)
         except StoreError as error:
@@ -146,7 +175,7 @@ class FaissIndex:
         if not newer.erased:
             await self._try_save(namespace, shelf)
 
-    async def _caught_up(self, namespace: Namespace) -> _Shelf:
+    async def _caught_up(self, namespace: Namespace) -> Shelf:
         shelf = self._shelves.get(namespace)
         if shelf is None:
             shelf = await self._opened(namespace)
@@ -159,7 +188,7 @@ class FaissIndex:
                 await self._try_save(namespace, shelf)
         return shelf
 
-    async def _opened(self, namespace: Namespace) -> _Shelf:
+    async def _opened(self, namespace: Namespace) -> Shelf:
         """The index in the namespace's file, or an empty one if the file is of no use."""
         path = self._path(namespace)
         try:
@@ -174,22 +203,22 @@ class FaissIndex:
         else:
             return shelf
         return await anyio.to_thread.run_sync(
-            _Shelf, self._embedder.dimension, limiter=self._limiter
+            Shelf, self._embedder.dimension, limiter=self._limiter
         )
 
-    def _read(self, namespace: Namespace, path: Path) -> _Shelf:
+    def _read(self, namespace: Namespace, path: Path) -> Shelf:
         header, vectors = index_file.read(path)
         expected = self._bank, namespace, self._embedder.name, self._embedder.dimension
         found = header.bank, header.namespace, header.embedder, header.dimension
         if found != expected:
             raise StoreCorrupt("it belongs to another bank, namespace or embedder")
-        shelf = _Shelf(header.dimension)
+        shelf = Shelf(header.dimension)
         shelf.apply(Delta(list(header.ids), vectors, [], header.version))
         shelf.anchors = header.anchors
         shelf.unsaved = 0
         return shelf
 
-    async def _check_anchor(self, namespace: Namespace, shelf: _Shelf) -> None:
+    async def _check_anchor(self, namespace: Namespace, shelf: Shelf) -> None:
         """See that the store went through the file's state.
 
         A bank restored from a backup counts its versions again, with other records.
@@ -199,13 +228,13 @@ class FaissIndex:
         if not seen & set(shelf.anchors):
             raise StoreCorrupt("the bank never was in the state it stands for")
 
-    async def _try_save(self, namespace: Namespace, shelf: _Shelf) -> None:
+    async def _try_save(self, namespace: Namespace, shelf: Shelf) -> None:
         try:
             await self._save(namespace, shelf)
         except OSError as error:
             log.warning("index.unsaved", file=self._path(namespace).name, reason=str(error))
 
-    async def _save(self, namespace: Namespace, shelf: _Shelf) -> None:
+    async def _save(self, namespace: Namespace, shelf: Shelf) -> None:
         path = self._path(namespace)
         if shelf.ids:
             header = Header(
@@ -227,5 +256,5 @@ class FaissIndex:
         return self._folder / f"{owner_token(namespace)}.vectors"
 
 
-def _write(path: Path, header: Header, shelf: _Shelf) -> None:
+def _write(path: Path, header: Header, shelf: Shelf) -> None:
     index_file.write(path, VectorFile(header, shelf.vectors()))

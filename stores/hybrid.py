@@ -20,6 +20,9 @@ _BEST_SUM = 2 / (_RANK_OFFSET + 1)
 _LEAST_DEPTH = 50
 _DEPTH_PER_CANDIDATE = 4
 
+DEEPER = 4
+"""By how much the lists grow when too few of their records hold."""
+
 
 class CurrentRecords(Protocol):
     """Tells which of some records hold at a time."""
@@ -61,13 +64,13 @@ class HybridRetriever:
         at = in_utc("at", at)
         if checked_limit(limit) == 0:
             return []
-        depth = max(_LEAST_DEPTH, _DEPTH_PER_CANDIDATE * limit)
+        depth = first_depth(limit)
         while True:
             dense, keyword = await self._search(namespace, text, depth)
             found = await self._current(namespace, fused(dense, keyword), limit, at)
             if len(found) == limit or len(dense) < depth:
                 return found
-            depth *= 4
+            depth *= DEEPER
 
     async def _search(
         self, namespace: Namespace, text: str, depth: int
@@ -96,6 +99,11 @@ class HybridRetriever:
             if len(found) >= limit:
                 break
         return found[:limit]
+
+
+def first_depth(limit: int) -> int:
+    """How deep both lists are at first, for ``limit`` candidates."""
+    return max(_LEAST_DEPTH, _DEPTH_PER_CANDIDATE * limit)
 
 
 def fused(*rankings: Sequence[Ranked]) -> list[Ranked]:

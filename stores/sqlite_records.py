@@ -1,7 +1,7 @@
 """Memory records and their full-text index in SQLite."""
 
 import sqlite3
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import TypeAlias
 
@@ -37,6 +37,12 @@ _NEWEST = """
 SELECT max(
   coalesce((SELECT max(version) FROM records), 0),
   coalesce((SELECT max(version) FROM tombstones), 0)
+)
+"""
+_NEWEST_IN_NAMESPACE = """
+SELECT max(
+  coalesce((SELECT max(version) FROM records WHERE namespace = ?), 0),
+  coalesce((SELECT max(version) FROM tombstones WHERE namespace = ?), 0)
 )
 """
 _LOOK = """
@@ -93,16 +99,19 @@ class SqliteRecords:
     async def current(self, namespace: Namespace, *, at: datetime) -> list[MemoryRecord]:
         checked_namespace(namespace)
         values = {"namespace": namespace, "at": microseconds(in_utc("at", at))}
-        return await self._database.read(_select(namespace, _CURRENT, values))
+        return await self._database.read(
+            lambda connection: _opened(namespace, connection.execute(_CURRENT, values))
+        )
 
     async def current_among(
         self, namespace: Namespace, record_ids: Sequence[RecordId], *, at: datetime
     ) -> list[MemoryRecord]:
         """Those of these records that are there and hold at ``at``, in the order asked."""
         checked_namespace(namespace)
-        ids = msgspec.json.encode(record_ids).decode()
-        values = {"namespace": namespace, "at": microseconds(in_utc("at", at)), "ids": ids}
-        return await self._database.read(_select(namespace, _CURRENT_AMONG, values))
+        time = in_utc("at", at)
+        return await self._database.read(
+            lambda connection: current_among(connection, namespace, record_ids, time)
+        )
 
     async def changes(self, namespace: Namespace, *, after: int) -> Changes:
         checked_namespace(namespace)
@@ -125,21 +134,37 @@ class SqliteRecords:
         if checked_limit(limit) == 0 or expression is None:
             return []
 
-        def work(connection: sqlite3.Connection) -> list[Ranked]:
-            rows = connection.execute(_MATCH, (expression, limit))
-            return [Ranked(RecordId(record_id), score) for record_id, score in rows]
-
-        return await self._database.read(work)
+        return await self._database.read(lambda connection: matches(connection, expression, limit))
 
 
-def _select(
-    namespace: Namespace, sql: str, values: Mapping[str, object]
-) -> Callable[[sqlite3.Connection], list[MemoryRecord]]:
-    def work(connection: sqlite3.Connection) -> list[MemoryRecord]:
-        rows = connection.execute(sql, values)
-        return [opened(MemoryRecord, namespace, body, sealed) for body, sealed in rows]
+# ---- in a thread, on one connection
 
-    return work
+
+def matches(connection: sqlite3.Connection, expression: str, limit: int) -> list[Ranked]:
+    """The best matches of an expression made by ``match_expression``."""
+    rows = connection.execute(_MATCH, (expression, limit))
+    return [Ranked(RecordId(record_id), score) for record_id, score in rows]
+
+
+def current_among(
+    connection: sqlite3.Connection,
+    namespace: Namespace,
+    record_ids: Sequence[RecordId],
+    time: datetime,
+) -> list[MemoryRecord]:
+    """Those of these records that are there and hold at ``time``, in the order asked."""
+    ids = msgspec.json.encode(record_ids).decode()
+    values = {"namespace": namespace, "at": microseconds(time), "ids": ids}
+    return _opened(namespace, connection.execute(_CURRENT_AMONG, values))
+
+
+def newest_version(connection: sqlite3.Connection, namespace: Namespace) -> int:
+    """The version of the last write or erasure in a namespace; 0 if there was none."""
+    return one_int(connection, _NEWEST_IN_NAMESPACE, (namespace, namespace))
+
+
+def _opened(namespace: Namespace, rows: sqlite3.Cursor) -> list[MemoryRecord]:
+    return [opened(MemoryRecord, namespace, body, sealed) for body, sealed in rows]
 
 
 def _prepared(record: MemoryRecord) -> _Prepared:

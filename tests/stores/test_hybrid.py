@@ -1,14 +1,21 @@
 """Retrieval: dense and keyword ranks together, only what holds, and enough of it."""
 
-import pytest
+import tempfile
+from pathlib import Path
 
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from assay.stores.bank import memory_bank, open_bank
 from assay.stores.embeddings import HashingEmbedder
 from assay.stores.hybrid import EvidenceSearch, fused
 from assay.stores.memory import InMemoryArchive
 from assay.stores.protocols import Ranked
 from assay.stores.records import Candidate, RecordId
 
-from .support import ANN, BEN, HOUR, NOON, OpenBank, ids, memory, turn
+from .support import ANN, BEN, HOUR, NOON, NoonClock, OpenBank, ids, memory, turn
 
 
 def found(candidates: list[Candidate]) -> list[str]:
@@ -130,6 +137,35 @@ async def test_both_banks_rank_alike(open_any_bank: OpenBank) -> None:
         candidates = await bank.retriever.retrieve(ANN, "Rex on the train", limit=3, at=NOON)
 
     assert found(candidates) == ["r0", "r3", "r1"]
+
+
+@settings(max_examples=12, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 30))
+async def test_one_hop_retrieval_agrees_with_the_parts(seed: int, limit: int) -> None:
+    rng = np.random.default_rng(seed)
+    words = ["rex", "carrots", "tea", "paris", "rain", "piano", "cousin", "march", "train"]
+    records = [
+        memory(
+            f"r{n}",
+            " ".join([*rng.choice(words, rng.integers(1, 6)), f"n{n}"]),
+            valid_to=NOON if rng.random() < 0.6 else None,
+            supersedes=f"r{n + 3}" if rng.random() < 0.1 else None,
+        )
+        for n in range(120)
+    ]
+    embedder = HashingEmbedder(32)
+    with tempfile.TemporaryDirectory() as folder:
+        async with open_bank(Path(folder), embedder=embedder, clock=NoonClock()) as bank:
+            await bank.store.write(records)
+            oracle = memory_bank(embedder=embedder, clock=NoonClock())
+            await oracle.store.write(records)
+            question = " ".join(rng.choice(words, 3))
+
+            got = await bank.retriever.retrieve(ANN, question, limit=limit, at=NOON)
+            expected = await oracle.retriever.retrieve(ANN, question, limit=limit, at=NOON)
+
+    assert [c.score for c in got] == pytest.approx([c.score for c in expected], abs=1e-9)
+    assert found(got) == found(expected)
 
 
 async def test_evidence_is_reranked_by_meaning() -> None:
