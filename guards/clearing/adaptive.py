@@ -33,6 +33,10 @@ HYPOTHESES = 384
 """Hypotheses drawn to foresee how contexts will turn out."""
 
 
+GOAL = 1.0
+"""Weight of what an answer tells about the harmful set, beside what it tells about the structure."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
     """How to ask.
@@ -40,14 +44,18 @@ class Policy:
     Attributes:
         batch: Questions of one stage; more cost evaluations and save rounds.
         prior: Which prior over structures.
-        confidence: Posterior probability at which the harmful set is believed and verified.
+        worth_verifying: Posterior probability of a harmful set at which its withholding is verified.
+        confidence: Posterior probability, verification included, at which it is believed.
+        resignation: Probability that no subset does the task, at which the search gives up.
         patience: Most stages of questions before the evidence goes to CORE-GROW.
         misfit: Probability that no structure fits, at which the evidence goes to CORE-GROW.
     """
 
     batch: int = 1
-    prior: PriorName = "even"
-    confidence: float = 0.99
+    prior: PriorName = "simple"
+    worth_verifying: float = 0.8
+    confidence: float = 0.98
+    resignation: float = 0.9999
     patience: int = 100
     misfit: float = 0.5
 
@@ -69,23 +77,23 @@ def adaptive(
 
 def _adaptive(findings: Findings, rng: np.random.Generator, policy: Policy) -> Search:
     n, book = findings.n, findings.book
-    space = space_of(n, policy.prior)
-    if (yield from findings.grand_is_right()):
+    space = space_of(n, policy.prior) if n else None
+    yield from book.ask([grand(n)])
+    if book.is_right(grand(n)) and (yield from book.verify(grand(n))):
         return findings.clean()
-    if space is None or n == 0:
+    if space is None:
         return (yield from from_findings(findings, rng))
-    posterior = _Learner(Posterior(n, space), book)
+    learner = _Learner(Posterior(n, space), book)
     for _ in range(policy.patience):
-        posterior.learn()
-        if posterior.belief.misfit > policy.misfit:
+        belief = learner.learn()
+        if belief.misfit > policy.misfit:
             break
-        if posterior.belief.hopeless() > policy.confidence:
+        if belief.hopeless() > policy.resignation:
             return findings.unrecovered()
-        found = yield from _propose(findings, posterior.belief, policy)
+        found = yield from _propose(findings, learner, policy)
         if found is not None:
             return found
-        posterior.learn()
-        batch = _next_batch(posterior.belief, findings, rng, policy)
+        batch = _next_batch(learner.learn(), findings, rng, policy)
         if not batch:
             break
         yield from book.ask(batch)
@@ -100,27 +108,40 @@ class _Learner:
         self._book = book
         self._seen: dict[Coalition, float] = {}
 
-    def learn(self) -> None:
+    def learn(self) -> Posterior:
         for context, log_odds in self._book.evidence.items():
             news = log_odds - self._seen.get(context, 0.0)
             if news:
                 self.belief.observe(context, news)
                 self._seen[context] = log_odds
+        return self.belief
 
 
 def _propose(
-    findings: Findings, posterior: Posterior, policy: Policy
+    findings: Findings, learner: _Learner, policy: Policy
 ) -> Generator[Batch, Utilities, Clearing | None]:
-    """Verify the most probable harm's smallest withholdings, once it is believed."""
-    belief = posterior.belief()
-    if belief.mass < policy.confidence or not belief.harm.mentioned:
+    """Verify the likeliest harm's smallest withholding; done once it is believed after that.
+
+    Verification is worth its price early: its draws, all fresh, are evidence about the harm, too.
+    """
+    best = learner.belief.belief()
+    if best.mass < policy.worth_verifying:
         return None
-    blame = posterior.blame()
-    findings.flagged = sorted(members(belief.harm.mentioned), key=lambda i: -blame[i])
-    for cleared in _by_evidence(findings, belief.harm):
-        if (yield from findings.try_clearing(cleared)):
-            return _with_order(findings.recovered(cleared), findings, blame)
-    return None
+    cleared = _by_evidence(findings, best.harm)[0]
+    if without(grand(findings.n), cleared) not in findings.book.verified:
+        if not (yield from findings.try_clearing(cleared)):
+            return None
+        again = learner.learn().belief()
+        if again.harm.mentioned != best.harm.mentioned:
+            return None
+        best = again
+    if best.mass < policy.confidence:
+        return None
+    if not cleared:
+        return findings.clean()
+    blame = learner.belief.blame()
+    findings.flagged = sorted(members(best.harm.mentioned), key=lambda i: -blame[i])
+    return _with_order(findings.recovered(cleared), findings, blame)
 
 
 def _by_evidence(findings: Findings, harm: Formula) -> list[Coalition]:
@@ -144,34 +165,51 @@ def _with_order(clearing: Clearing, findings: Findings, blame: npt.NDArray[np.fl
 def _next_batch(
     posterior: Posterior, findings: Findings, rng: np.random.Generator, policy: Policy
 ) -> list[Coalition]:
-    """The contexts whose outcomes, foreseen together, split the drawn hypotheses most evenly."""
+    """The contexts whose answers, foreseen together, tell most about the drawn hypotheses."""
     draws = posterior.draw(HYPOTHESES, rng)
     contexts = _pool(posterior, findings, draws, rng)
     if not contexts:
         return []
-    outcomes = posterior.predict(contexts, draws)
-    pattern = np.zeros(outcomes.shape[1], dtype=np.int64)
+    right, wrong = findings.book.answers.chances
+    chances = np.where(posterior.predict(contexts, draws), right, wrong)
+    noise = -(chances * np.log(chances) + (1 - chances) * np.log(1 - chances)).mean(axis=1)
+    noise = noise + GOAL * _blurred(chances, posterior.blamed(draws))
+    foreseen = np.ones((chances.shape[1], 1))
     chosen: list[Coalition] = []
     for _ in range(policy.batch):
-        gains = _entropies(pattern, outcomes)
-        best = int(gains.argmax())
+        news = _entropies(foreseen, chances) * (1 + GOAL) - noise
+        best = int(news.argmax())
         chosen.append(contexts[best])
-        pattern = pattern * 2 + outcomes[best]
-        pattern = np.unique(pattern, return_inverse=True)[1]
-    return chosen if findings.book.answers.kind != "deterministic" else list(dict.fromkeys(chosen))
+        win = chances[best][:, None]
+        foreseen = np.concatenate([foreseen * win, foreseen * (1 - win)], axis=1)
+    return chosen
 
 
 def _entropies(
-    pattern: npt.NDArray[np.int64], outcomes: npt.NDArray[np.bool_]
+    foreseen: npt.NDArray[np.float64], chances: npt.NDArray[np.float64]
 ) -> npt.NDArray[np.float64]:
-    """Entropy of the pattern so far joined with each context's outcome, shape ``(m,)``, nats."""
-    cells = int(pattern.max()) + 1
-    indicator = np.zeros((pattern.shape[0], cells))
-    indicator[np.arange(pattern.shape[0]), pattern] = 1.0
-    right = outcomes.astype(np.float64) @ indicator
-    wrong = indicator.sum(axis=0)[None, :] - right
-    shares = np.concatenate([right, wrong], axis=1) / pattern.shape[0]
+    """Entropy of the answers so far joined with one more context's, shape ``(m,)``, nats.
+
+    Args:
+        foreseen: Shape ``(draws, patterns)``: chance of each pattern of answers so far.
+        chances: Shape ``(m, draws)``: chance of a right answer on each context.
+    """
+    right = chances @ foreseen
+    wrong = foreseen.sum(axis=0)[None, :] - right
+    shares = np.concatenate([right, wrong], axis=1) / foreseen.shape[0]
     return np.asarray(-(shares * np.log(np.maximum(shares, 1e-12))).sum(axis=1))
+
+
+def _blurred(
+    chances: npt.NDArray[np.float64], blamed: npt.NDArray[np.intp]
+) -> npt.NDArray[np.float64]:
+    """Entropy left in each context's answer once the harmful set is known, shape ``(m,)``, nats."""
+    _, group, counts = np.unique(blamed, return_inverse=True, return_counts=True)
+    indicator = np.zeros((blamed.shape[0], counts.shape[0]))
+    indicator[np.arange(blamed.shape[0]), group] = 1.0
+    win = np.clip(chances @ indicator / counts, 1e-12, 1 - 1e-12)
+    entropy = -(win * np.log(win) + (1 - win) * np.log(1 - win))
+    return np.asarray(entropy @ counts / blamed.shape[0], dtype=np.float64)
 
 
 def _pool(

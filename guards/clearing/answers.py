@@ -38,8 +38,8 @@ class Answers:
 
     kind: AnswerKind = "deterministic"
     sd: float = 0.1
-    right: float = 0.85
-    wrong: float = 0.1
+    right: float = 0.88
+    wrong: float = 0.08
     margin: float = 0.4
     enough: float = 3.5
     most: int = 9
@@ -56,6 +56,11 @@ class Answers:
             evidence = np.where(utilities >= RIGHT, win, -loss)
         bounded = np.clip(evidence, -2 * self.enough, 2 * self.enough)
         return np.where(np.isfinite(utilities), bounded, 0.0)
+
+    @property
+    def chances(self) -> tuple[float, float]:
+        """Chance that an answer is right on a right and on a wrong context."""
+        return (self.right, self.wrong) if self.kind == "bernoulli" else (0.99, 0.01)
 
     @property
     def fewest(self) -> int:

@@ -6,6 +6,7 @@ whether it harms alone or only beside a partner.
 """
 
 from collections.abc import Generator, Iterator, Sequence
+from itertools import combinations
 
 import numpy as np
 
@@ -28,6 +29,9 @@ from assay.guards.coalitions import (
 ATTEMPTS = 3
 DENSITIES = (0.5, 0.35, 0.65, 0.25, 0.8)
 """Shares of the candidates kept while looking for a first right subset, in turn."""
+
+PAIRS_UP_TO = 16
+"""Candidates up to which every pair is tried as a last resort."""
 
 
 def core_grow(n: int, answers: Answers, rng: np.random.Generator) -> Search:
@@ -95,13 +99,15 @@ def _right_subset(
 
 
 def _starts(n: int, rng: np.random.Generator) -> Iterator[Coalition]:
-    """Random subsets of several densities, then single deletions and singletons."""
+    """Random subsets of several densities, then single deletions, singletons and pairs."""
     for trial in range(4 * n + 20):
         kept = max(1, round(DENSITIES[trial % len(DENSITIES)] * n)) if n else 0
         yield coalition_of(int(i) for i in rng.permutation(n)[:kept])
     for i in range(n):
         yield without(grand(n), singleton(i))
         yield singleton(i)
+    if n <= PAIRS_UP_TO:
+        yield from map(coalition_of, combinations(range(n), 2))
 
 
 def _grow(

@@ -140,6 +140,10 @@ class Posterior:
         golds, harms = np.divmod(flat, self._mass.shape[1])
         return Draws(golds, harms)
 
+    def blamed(self, draws: Draws) -> npt.NDArray[np.intp]:
+        """A number per drawn hypothesis; the same number means the same harmful candidates."""
+        return np.asarray(self._blame[draws.harms], dtype=np.intp)
+
     def predict(self, contexts: Sequence[Coalition], draws: Draws) -> npt.NDArray[np.bool_]:
         """Whether each context is right under each drawn hypothesis, shape ``(m, draws)``."""
         present = membership(contexts, self._n)

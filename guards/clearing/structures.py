@@ -69,7 +69,7 @@ class Formulas:
         holds = shown[:, self.all_of[:, 0]] & shown[:, self.all_of[:, 1]]
         for column in range(self.any_of.shape[1]):
             holds |= shown[:, self.any_of[:, column]]
-        return holds
+        return np.asarray(holds, dtype=np.bool_)
 
 
 def tabulate(rows: tuple[Formula, ...], n: int) -> Formulas:

@@ -3,6 +3,7 @@
 import typer
 
 from assay.cli.chat import chat
+from assay.cli.demo import demo
 from assay.cli.explain import explain_commands
 from assay.cli.model import model_commands
 from assay.cli.replay.causal_locomo import causal_locomo
@@ -23,6 +24,7 @@ def build_app() -> typer.Typer:
     replay.command("games")(games)
     app.add_typer(replay, name="replay")
     app.command("chat")(chat)
+    app.command("demo")(demo)
     app.add_typer(model_commands(), name="model")
     app.add_typer(explain_commands(), name="explain")
     return app
