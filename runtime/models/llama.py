@@ -60,8 +60,10 @@ class Llama:
         parameters.model.path = str(path)
         parameters.n_ctx = context_tokens
         parameters.n_parallel = 1
-        parameters.cpuparams.n_threads = threads
-        parameters.cpuparams_batch.n_threads = threads
+        for cpu in (parameters.cpuparams, parameters.cpuparams_batch):
+            cpu.n_threads = threads
+            # Threads that poll between steps starve one another on a busy machine.
+            cpu.poll = 0
         parameters.verbosity = _SILENT
         parameters.api_keys = [self._key]
         # A second cache of whole prompts in memory, 8 GiB by default; the slot's own prefix stays.

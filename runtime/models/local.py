@@ -161,7 +161,7 @@ class LocalModel:
             except TimeoutError as error:
                 raise ModelUnavailable(
                     f"{self.identity} gave no answer within {self._timeout:g} s; raise "
-                    "model.timeout, or show the model less"
+                    "model.retry_seconds, or show the model less"
                 ) from error
             finally:
                 left.set()
@@ -198,7 +198,8 @@ async def open_local(rest: str, *, settings: ModelSettings) -> AsyncGenerator[Lo
     llama = await anyio.to_thread.run_sync(
         lambda: Llama(file.path, context_tokens=context, threads=threads)
     )
-    model = LocalModel(file, llama, context_tokens=context, timeout=settings.timeout)
+    # There is one attempt, so it may take what all attempts of a call may take together.
+    model = LocalModel(file, llama, context_tokens=context, timeout=settings.retry_seconds)
     try:
         del llama
         yield model
