@@ -67,7 +67,7 @@ class Played(NamedTuple):
         answer: What the assistant replied.
         decision: What the guard decided.
         ledger: What decision and reply cost.
-        steps: Which step each judged record came from; ``""`` for records of no step.
+        names: Name of each judged record in the rollout; ``""`` where it has none.
         texts: Text of each judged record.
         seconds: Wall time of the turn.
     """
@@ -77,7 +77,7 @@ class Played(NamedTuple):
     answer: str
     decision: Decision
     ledger: Ledger
-    steps: dict[RecordId, str]
+    names: dict[RecordId, str]
     texts: dict[RecordId, str]
     seconds: float
 
@@ -96,13 +96,13 @@ class Played(NamedTuple):
 
     def role(self, record_id: RecordId) -> str:
         """``useful``, ``stale``, ``planted`` or ``irrelevant``, after the key."""
-        step = self.steps.get(record_id, "")
+        name = self.names.get(record_id, "")
         by_role = {
             "useful": self.question.useful,
             "stale": self.question.stale,
             "planted": self.question.planted,
         }
-        return next((role for role, steps in by_role.items() if step in steps), "irrelevant")
+        return next((role for role, names in by_role.items() if name in names), "irrelevant")
 
     def admitted(self, role: str) -> int:
         """How many records of a role entered the prompt."""
@@ -169,13 +169,13 @@ async def play(  # noqa: PLR0913  # one call names everything a rollout is playe
 
 
 class _Stage(NamedTuple):
-    """The runtime a rollout is played on, and which step each record came from."""
+    """The runtime a rollout is played on, and the name of each record in it."""
 
     runtime: Runtime
     user: str
     clock: Clock
     wall: Clock
-    origins: dict[RecordId, str]
+    names: dict[RecordId, str]
 
     async def take(self, step: Step, session: str, fresh: str) -> Played | None:
         match step:
@@ -184,15 +184,17 @@ class _Stage(NamedTuple):
             case Plant():
                 origin = Origin(writer=step.writer, channel=step.channel)
                 record = await self.runtime.remember(self.user, step.text, origin=origin)
-                self.origins[record] = step.id
+                self.names[record] = step.id
             case Question():
                 return await self._ask(step, fresh)
         return None
 
     async def _tell(self, step: Tell, session: str) -> None:
-        await self.runtime.session(user=self.user, session_id=session).send(step.text)
+        await self.runtime.session(user=self.user, session_id=session).send(step.message)
         for record in await self.runtime.memories(self.user):
-            self.origins.setdefault(record.id, step.id)
+            for name, sentence in step.says.items():
+                if record.text == sentence:
+                    self.names[record.id] = name
 
     async def _ask(self, question: Question, session: str) -> Played:
         """Ask in a session of its own, so that only memories can answer, not the turns before."""
@@ -207,7 +209,7 @@ class _Stage(NamedTuple):
             answer=reply.text,
             decision=reply.decision,
             ledger=reply.ledger,
-            steps={record: self.origins.get(record, "") for record in judged},
+            names={record: self.names.get(record, "") for record in judged},
             texts={record: texts[record] for record in judged},
             seconds=seconds,
         )

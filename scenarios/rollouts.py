@@ -29,10 +29,18 @@ class Tell(
     tag="tell",
     forbid_unknown_fields=True,
 ):
-    """The user says something worth remembering."""
+    """The user says something worth remembering, in one message.
 
-    id: str
-    text: str
+    Attributes:
+        says: Sentences by name; each becomes a record.
+    """
+
+    says: dict[str, str]
+
+    @property
+    def message(self) -> str:
+        """The whole message."""
+        return " ".join(self.says.values())
 
 
 class Plant(
@@ -65,9 +73,9 @@ class Question(
         text: What is asked.
         accept: A right answer holds one of these; none: no answer is scored as right.
         reject: A wrong answer holds one of these.
-        useful: Steps whose records answer it.
-        stale: Steps whose records answered it once.
-        planted: Steps whose records were slipped in to answer it wrongly.
+        useful: Names of records that answer it.
+        stale: Names of records that answered it once.
+        planted: Names of records that were slipped in to answer it wrongly.
     """
 
     text: str
@@ -117,7 +125,7 @@ def parse(text: str, *, name: str) -> Rollout:
 
     Raises:
         ScenarioError: On invalid TOML, an unknown or missing field, sessions out of order, or a
-            question that names a step that is not there before it.
+            question that names a record that is not there before it.
     """
     try:
         rollout = msgspec.convert(tomllib.loads(text), Rollout)
@@ -143,11 +151,16 @@ def _problem(rollout: Rollout) -> str:
 def _problem_of_names(rollout: Rollout) -> str:
     known: Counter[str] = Counter()
     for step in rollout.steps():
-        if isinstance(step, Question):
-            named = (*step.useful, *step.stale, *step.planted)
-            if missing := [name for name in named if name not in known]:
-                return f"question {step.text!r} names {missing[0]!r}, which no step before it has"
-        else:
-            known[step.id] += 1
+        match step:
+            case Tell():
+                known.update(step.says.keys())
+            case Plant():
+                known.update([step.id])
+            case Question():
+                named = (*step.useful, *step.stale, *step.planted)
+                if missing := [name for name in named if name not in known]:
+                    return (
+                        f"question {step.text!r} names {missing[0]!r}, which nothing before it is"
+                    )
     doubled = [name for name, count in known.items() if count > 1]
-    return f"expected distinct step ids, got {doubled[0]!r} again" if doubled else ""
+    return f"expected distinct names, got {doubled[0]!r} again" if doubled else ""
