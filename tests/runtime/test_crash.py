@@ -9,6 +9,7 @@ import pytest
 
 from assay.runtime.clock import StoppedClock
 from assay.runtime.events import AnyEvent, encode
+from assay.runtime.models.scripted import ScriptedModel
 from assay.runtime.session import stream_of
 from assay.stores.bank import open_bank
 from assay.stores.embeddings import HashingEmbedder
@@ -150,3 +151,21 @@ async def test_the_journal_holds_ids_of_records_and_not_their_text() -> None:
     entries = await bank.journal.read(stream_of(USER, SESSION))
     decided = b"".join(entry.payload for entry in entries if b"guard_decided" in entry.payload)
     assert b"4411" not in decided
+
+
+async def test_what_was_erased_meanwhile_is_not_shown_by_a_resumed_turn() -> None:
+    """Cut between the decision, which admitted the record, and the reply."""
+    bank, model = fresh_bank(), ScriptedModel()
+    broken = bank._replace(journal=CrashingJournal(bank.journal, 7, written=True))
+    with pytest.raises((Killed, BaseExceptionGroup)):
+        await talk(broken)
+    rt = over(bank, model=model)
+    for record in await rt.memories(USER):
+        await rt.forget(USER, record.id)
+
+    reply = await rt.session(user=USER, session_id=SESSION).resume()
+
+    assert reply is not None
+    assert len(reply.decision.admitted) == 1
+    assert reply.text == "I do not know"
+    assert not any("Miso" in message.content for message in model.asked[-1].messages)
