@@ -11,8 +11,9 @@ import tempfile
 import zipfile
 from collections.abc import Callable, Sequence
 from contextlib import closing
+from importlib import import_module
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, TypeAlias
+from typing import BinaryIO, NamedTuple, TypeAlias
 
 from assay.errors import ConfigError
 from assay.runtime.models.model_files import KNOWN, SUFFIX, Known, installed_file
@@ -138,12 +139,11 @@ def from_hub(known: Known, folder: Path, *, endpoint: str | None = None) -> Path
     Raises:
         SourceFailed: If the hub cannot be reached or has no such file.
     """
-    import huggingface_hub  # noqa: PLC0415 - slow to import
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError  # noqa: PLC0415
 
     try:
-        download: Any = huggingface_hub.hf_hub_download  # its signature is typed in part
-        path = download(
+        # Imported here because it is slow to; by name because its signature is typed only in part.
+        path: object = import_module("huggingface_hub").hf_hub_download(
             known.hub,
             known.hub_file,
             revision=known.hub_revision,
