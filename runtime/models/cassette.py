@@ -19,7 +19,7 @@ import msgspec
 
 from assay.errors import CassetteMiss, ConfigError
 from assay.guards.keys import decode_question
-from assay.guards.protocols import Completion, DeltaSink, Message, Request
+from assay.guards.protocols import ChatModel, Completion, DeltaSink, Message, Request
 from assay.runtime.models.counting import bound_tokens, require_room
 from assay.runtime.models.misses import describe_miss
 from assay.stores.protocols import Cache, CacheRow
@@ -55,12 +55,15 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         answer: Set when the likelihood of this answer was asked for.
         completion: What was answered.
         log_likelihood: What was measured for ``answer``.
+        counted: Tokens of the prompt as the recorded model counts them, so that a replay reserves
+            what the recording reserved; 0 where it is not known.
     """
 
     request: Request
     answer: str | None = None
     completion: Completion | None = None
     log_likelihood: float | None = None
+    counted: int = 0
 
 
 class Cassette(msgspec.Struct, frozen=True):
@@ -113,6 +116,9 @@ class CassetteModel:
         self._entries = {
             request_key(entry.request, entry.answer): entry for entry in reversed(cassette.entries)
         }
+        self._counted = {
+            _told(e.request, e.answer): e.counted for e in cassette.entries if e.counted
+        }
 
     @classmethod
     async def open(cls, path: Path) -> Self:
@@ -134,8 +140,8 @@ class CassetteModel:
         return self._header.context_tokens or UNKNOWN_CONTEXT
 
     def count_tokens(self, messages: Sequence[Message]) -> int:
-        """A bound from above, in the order of the bytes of the text."""
-        return bound_tokens(messages)
+        """As recorded; for other prompts a bound from above, in the order of the text's bytes."""
+        return self._counted.get(tuple(messages)) or bound_tokens(messages)
 
     async def complete(self, request: Request, *, sink: DeltaSink | None = None) -> Completion:
         completion = self._find(request, None).completion
@@ -180,13 +186,13 @@ class RecordingCache:
     Args:
         cache: The cache behind it.
         path: The cassette.
-        context_tokens: Of the model recorded; 0 where it is not known.
+        model: The model recorded; with it a replay knows its context and counts tokens as it does.
     """
 
-    def __init__(self, cache: Cache, path: Path, *, context_tokens: int = 0) -> None:
+    def __init__(self, cache: Cache, path: Path, *, model: ChatModel | None = None) -> None:
         self._cache = cache
         self._path = path
-        self._context_tokens = context_tokens
+        self._model = model
         self._identity = ""
         self._known: set[str] = set()
         self._done: set[str] = set()
@@ -228,7 +234,7 @@ class RecordingCache:
                 self._done.update(row.key for row in fresh)
 
     def _append(self, rows: Sequence[CacheRow]) -> None:
-        entries = [_entry_of(row) for row in rows]
+        entries = [self._entry_of(row) for row in rows]
         if not self._identity:
             self._begin(entries[0].request.model)
         new = {request_key(e.request, e.answer): e for e in entries}
@@ -238,8 +244,25 @@ class RecordingCache:
         _write(self._path, (msgspec.json.encode(entry) for entry in fresh))
         self._known |= new.keys()
 
+    def _entry_of(self, row: CacheRow) -> Entry:
+        question = decode_question(row.request)
+        counted = self._count(_told(question.request, question.answer))
+        if question.answer is None:
+            completion = msgspec.json.decode(row.value, type=Completion)
+            return Entry(request=question.request, completion=completion, counted=counted)
+        return Entry(
+            request=question.request,
+            answer=question.answer,
+            log_likelihood=msgspec.json.decode(row.value, type=float),
+            counted=counted,
+        )
+
+    def _count(self, messages: Sequence[Message]) -> int:
+        return self._model.count_tokens(messages) if self._model else 0
+
     def _begin(self, identity: str) -> None:
-        header = Header(format=FORMAT, identity=identity, context_tokens=self._context_tokens)
+        context_tokens = self._model.context_tokens if self._model else 0
+        header = Header(format=FORMAT, identity=identity, context_tokens=context_tokens)
         self._known = _prepare(self._path, header)
         self._identity = identity
 
@@ -272,13 +295,11 @@ def _entry(path: Path, number: int, line: bytes) -> Entry:
         raise ConfigError(f"{path}, line {number}: expected an entry: {error}") from error
 
 
-def _entry_of(row: CacheRow) -> Entry:
-    question = decode_question(row.request)
-    if question.answer is None:
-        completion = msgspec.json.decode(row.value, type=Completion)
-        return Entry(request=question.request, completion=completion)
-    value = msgspec.json.decode(row.value, type=float)
-    return Entry(request=question.request, answer=question.answer, log_likelihood=value)
+def _told(request: Request, answer: str | None) -> tuple[Message, ...]:
+    """What a question costs to read: the prompt, and a given answer after it."""
+    if answer is None:
+        return request.messages
+    return (*request.messages, Message(role="assistant", content=answer))
 
 
 def _prepare(path: Path, header: Header) -> set[str]:

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import anyio
@@ -10,7 +11,7 @@ import pytest
 
 from assay.errors import CassetteMiss, ConfigError
 from assay.guards.keys import Question, encode_question
-from assay.guards.protocols import Completion, Request
+from assay.guards.protocols import Completion, Message, Request
 from assay.runtime.models.cassette import (
     Cassette,
     CassetteModel,
@@ -18,6 +19,7 @@ from assay.runtime.models.cassette import (
     explain_miss,
     read_cassette,
 )
+from assay.runtime.models.scripted import ScriptedModel
 from assay.stores.memory import InMemoryCache
 from assay.stores.protocols import CacheRow
 from assay.stores.records import Namespace
@@ -44,7 +46,7 @@ def likelihood_row(request: Request, answer: str, value: float) -> CacheRow:
 
 async def test_what_was_put_comes_back(tmp_path: Path) -> None:
     file = tmp_path / "deep" / "run.jsonl"
-    recorder = RecordingCache(InMemoryCache(), file, context_tokens=900)
+    recorder = RecordingCache(InMemoryCache(), file, model=ScriptedModel(context_tokens=900))
     await recorder.put(ANN, [row(asking("a"), "A"), likelihood_row(asking("a"), "A!", -0.5)])
 
     model = await CassetteModel.open(file)
@@ -52,6 +54,20 @@ async def test_what_was_put_comes_back(tmp_path: Path) -> None:
     assert (model.identity, model.context_tokens) == ("m", 900)
     assert (await model.complete(asking("a"))).text == "A"
     assert await model.log_likelihood(asking("a"), "A!") == -0.5
+
+
+async def test_a_replay_counts_tokens_as_the_recorded_model_did(tmp_path: Path) -> None:
+    file = tmp_path / "run.jsonl"
+
+    class Exact(ScriptedModel):
+        def count_tokens(self, messages: Sequence[Message]) -> int:
+            return 42
+
+    await RecordingCache(InMemoryCache(), file, model=Exact()).put(ANN, [row(asking("a"), "A")])
+    model = await CassetteModel.open(file)
+
+    assert model.count_tokens(asking("a").messages) == 42
+    assert model.count_tokens(asking("b").messages) > 42
 
 
 async def test_what_was_found_in_the_cache_is_recorded_too(tmp_path: Path) -> None:

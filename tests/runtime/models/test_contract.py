@@ -39,7 +39,7 @@ async def scripted(_: Path, __: Llama) -> AsyncGenerator[ChatModel]:
 async def cassette(folder: Path, _: Llama) -> AsyncGenerator[ChatModel]:
     script = ScriptedModel(lambda _: "one two three four five six", identity="m")
     file = folder / "run.jsonl"
-    recorder = RecordingCache(InMemoryCache(), file, context_tokens=script.context_tokens)
+    recorder = RecordingCache(InMemoryCache(), file, model=script)
     value = msgspec.json.encode(await script.complete(SHORT))
     row = CacheRow("k", value, encode_question(Question(request=SHORT)), ())
     await recorder.put(Namespace("ns"), [row])

@@ -13,7 +13,7 @@ from rich.table import Table
 from assay.errors import ScenarioError
 from assay.guards.methods import guard_named
 from assay.guards.perturb import PERTURBATIONS
-from assay.guards.protocols import Guard
+from assay.guards.protocols import ChatModel, Guard
 from assay.runtime.clock import SystemClock
 from assay.runtime.models.opening import open_model
 from assay.runtime.paths import cache_path
@@ -58,7 +58,7 @@ async def open_equipment(config: RunConfig) -> AsyncIterator[runner.Equipment]:
             model=model,
             likelihood=None,
             embedder=open_embedder(config.embedder),
-            cache=_recorded(cache, config.cassette),
+            cache=_recorded(cache, config.cassette, model),
             guard=guard,
             renderings=PERTURBATIONS,
             clock=SystemClock(),
@@ -133,12 +133,12 @@ def show(
         console.print(f"report: {kept_in / REPORT_FILE}", highlight=False, soft_wrap=True)
 
 
-def _recorded(cache: Cache, cassette: str) -> Cache:
+def _recorded(cache: Cache, cassette: str, model: ChatModel) -> Cache:
     if not cassette:
         return cache
     from assay.runtime.models.cassette import RecordingCache  # noqa: PLC0415  # rarely used
 
-    return RecordingCache(cache, Path(cassette))
+    return RecordingCache(cache, Path(cassette), model=model)
 
 
 def _progress() -> Progress:
