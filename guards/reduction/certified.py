@@ -13,10 +13,11 @@ from collections.abc import Generator
 from typing import NamedTuple
 
 from assay.guards.coalitions import Coalition, coalition_of, members
-from assay.guards.reduction.core import Frame, find_missing
+from assay.guards.reduction.core import Frame, next_missing
 from assay.guards.reduction.hitting import cheapest_hitting_set
 from assay.guards.reduction.knowledge import Knowledge
 from assay.guards.reduction.lattice import MOST_RECORDS, STOP, lattice
+from assay.guards.reduction.rivals import halve
 from assay.guards.reduction.search import Answering, Core, Problem, Question, Search, Told
 
 
@@ -61,7 +62,9 @@ def _guess(frame: Frame, knowledge: Knowledge) -> Generator[Question, bool, _Gue
             failed = int(net.insufficient[state])
             failing = [q for q in range(2 ** len(frame.top)) if failed >> q & 1]
             return _Guess(Coalition(frame.globally(kept) | frame.needed), failing)
-        missing = yield from find_missing(frame, knowledge)
+        missing = yield from next_missing(frame, knowledge)
+        if missing is None:
+            return _Guess((yield from halve(frame.problem.cost_order(), knowledge)).kept, [])
         frame.needed = Coalition(frame.needed | 1 << missing)
 
 

@@ -3,13 +3,13 @@
 Retrieval scores usually rank what matters on top. So the records outside the top ``b`` are dropped
 together with the first question, and the rules the top records may follow are told apart by the
 questions that leave the fewest expected further ones (``lattice``). Where the top turns out not to
-suffice, the record that is missing is found by bisecting the ranking, most of the probability just
-below the top, and the game goes on with it in place.
+suffice, the next record of the ranking is tried in place; where that is not it either, the ranking
+is not trusted any further and what is left is halved, using all that was learned.
 """
 
 from collections.abc import Callable, Generator
 
-from assay.guards.coalitions import Coalition, coalition_of
+from assay.guards.coalitions import Coalition
 from assay.guards.protocols import Ask
 from assay.guards.reduction.knowledge import Knowledge
 from assay.guards.reduction.lattice import (
@@ -22,6 +22,7 @@ from assay.guards.reduction.lattice import (
     lattice,
     plan,
 )
+from assay.guards.reduction.rivals import halve
 from assay.guards.reduction.search import Core, Problem, Question, Search, Told
 
 MISSING = 0.05
@@ -42,7 +43,7 @@ class Frame:
         ValueError: If ``b`` is out of range.
     """
 
-    __slots__ = ("_ranks", "needed", "outside", "problem", "top")
+    __slots__ = ("_ranks", "_subsets", "needed", "outside", "problem", "top")
 
     def __init__(self, problem: Problem, b: int = MOST_RECORDS) -> None:
         if not 1 <= b <= MOST_RECORDS:
@@ -53,15 +54,18 @@ class Frame:
         self.outside = ranked[b:]
         self.needed = Coalition(0)
         self._ranks = cost_ranks([problem.costs[i] for i in self.top])
+        self._subsets = [Coalition(0)]
+        for i in self.top:
+            self._subsets += [Coalition(subset | 1 << i) for subset in self._subsets]
 
     @property
     def everything(self) -> Coalition:
         """All top records."""
-        return coalition_of(self.top)
+        return self._subsets[-1]
 
     def globally(self, local: int) -> Coalition:
         """The coalition of a local subset of the top records."""
-        return coalition_of(self.top[i] for i in range(len(self.top)) if local >> i & 1)
+        return self._subsets[local]
 
     def plan(self, goal: Goal) -> Plan:
         """The questions to ask, given how far the ranking can be trusted."""
@@ -79,8 +83,8 @@ class Frame:
 
     def state(self, knowledge: Knowledge) -> int:
         """The lattice state that follows from all that is known."""
-        subsets = range(2 ** len(self.top))
-        answers = [knowledge.implied(self.globally(q) | self.needed) for q in subsets]
+        implied, needed = knowledge.implied, self.needed
+        answers = [implied(subset | needed) for subset in self._subsets]
         return lattice(len(self.top)).state(answers)
 
 
@@ -115,7 +119,9 @@ def _search(problem: Problem, b: int, goal: Goal, knowledge: Knowledge) -> Searc
         kept = yield from _descend(frame, goal, knowledge)
         if kept is not None:
             break
-        missing = yield from find_missing(frame, knowledge)
+        missing = yield from next_missing(frame, knowledge)
+        if missing is None:
+            return (yield from halve(problem.cost_order(b), knowledge))
         frame.needed = Coalition(frame.needed | 1 << missing)
     certified = goal == "certificate" and not frame.needed
     return Core(
@@ -140,21 +146,13 @@ def _descend(
     return None if kept == STOP else frame.globally(kept)
 
 
-def find_missing(frame: Frame, knowledge: Knowledge) -> Generator[Question, bool, int]:
-    """The first record down the ranking without which the ones before it do not suffice.
+def next_missing(frame: Frame, knowledge: Knowledge) -> Generator[Question, bool, int | None]:
+    """The next record down the ranking if it completes those before it, else ``None``.
 
-    The next record is as likely as all the others together, so a near miss costs one question;
-    past it the ranking is bisected.
+    A near miss costs one question. Past it the ranking has shown that it cannot be trusted.
     """
-    waiting = [i for i in frame.outside if not frame.needed >> i & 1]
-    prefixes = [frame.everything | frame.needed]
-    for i in waiting:
-        prefixes.append(prefixes[-1] | 1 << i)
-    low, high = 0, len(waiting)
-    while high - low > 1:
-        cut = (low + high) // 2 if low or frame.needed else 1
-        if (yield from knowledge.find_out(prefixes[cut])):
-            high = cut
-        else:
-            low = cut
-    return waiting[high - 1]
+    following = next(i for i in frame.outside if not frame.needed >> i & 1)
+    prefix = frame.everything | frame.needed | 1 << following
+    if (yield from knowledge.find_out(prefix)):
+        return following
+    return None

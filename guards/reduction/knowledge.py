@@ -45,10 +45,12 @@ class Knowledge:
 
     def implied(self, retained: int) -> bool | None:
         """The answer, if it is known or follows; ``None`` if it has to be asked."""
-        if any(known & retained == known for known in self._same):
-            return True
-        if any(known & retained == retained for known in self._differs):
-            return False
+        for known in self._same:
+            if known & retained == known:
+                return True
+        for known in self._differs:
+            if known & retained == retained:
+                return False
         return None
 
     def learn(self, retained: int, *, same: bool) -> None:

@@ -271,7 +271,7 @@ def _stopping(
 def prior_of(net: Lattice, missing: float) -> Floats:
     """Probability of each rule before any answer, shape ``(rules,)``; see ``plan``."""
     counts = np.bincount(net.shapes)
-    prior = np.exp(-SIMPLICITY * net.lengths) / counts[net.shapes]
+    prior: Floats = np.exp(-SIMPLICITY * net.lengths) / counts[net.shapes]
     never = net.rules == 0
     prior[~never] *= (1 - missing) / prior[~never].sum()
     prior[never] = missing

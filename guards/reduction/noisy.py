@@ -211,11 +211,13 @@ def _odd(votes: int) -> int:
 def _rule_table(b: int) -> Floats:
     """Shape ``(rules, 2 ** b)``: 1 where the subset suffices under the rule."""
     net = lattice(b)
-    return (net.rules[:, None] >> np.arange(2**b) & 1).astype(np.float64)
+    table: Floats = (net.rules[:, None] >> np.arange(2**b) & 1).astype(np.float64)
+    return table
 
 
 def _cheapest(table: Floats, costs: Floats) -> Floats:
     """Shape ``(rules, 2 ** b)``: 1 where the subset is a cheapest sufficient one of the rule."""
     priced = np.where(table == 1, costs, np.inf)
     least = priced.min(axis=1, keepdims=True)
-    return ((priced == least) & np.isfinite(priced)).astype(np.float64)
+    cheapest: Floats = ((priced == least) & np.isfinite(priced)).astype(np.float64)
+    return cheapest

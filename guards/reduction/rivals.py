@@ -18,7 +18,11 @@ def ddmin(order: Sequence[int]) -> Search:
     Args:
         order: Every record once, those to delete first in front.
     """
-    knowledge = Knowledge(coalition_of(order))
+    return (yield from halve(order, Knowledge(coalition_of(order))))
+
+
+def halve(order: Sequence[int], knowledge: Knowledge) -> Search:
+    """``ddmin`` with what is known already; tells all it learns to ``knowledge``."""
     kept = list(order)
     parts = 2
     while len(kept) > 1:

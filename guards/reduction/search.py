@@ -84,7 +84,7 @@ class Problem:
             or a score is not finite.
     """
 
-    __slots__ = ("_costs", "_scores")
+    __slots__ = ("_by_rank", "_costs", "_scores", "_worst_first")
 
     def __init__(self, costs: Sequence[float], scores: Sequence[float]) -> None:
         if not costs or len(costs) != len(scores):
@@ -99,6 +99,8 @@ class Problem:
                 raise ValueError(f"score of record {i} must be finite, got {score!r}")
         self._costs = tuple(costs)
         self._scores = tuple(scores)
+        self._by_rank = sorted(range(self.n), key=lambda i: (-scores[i], i))
+        self._worst_first = sorted(range(self.n), key=lambda i: (scores[i], i))
 
     @property
     def costs(self) -> tuple[float, ...]:
@@ -127,7 +129,7 @@ class Problem:
 
     def ranked(self) -> list[int]:
         """Records by descending score, ties by index."""
-        return sorted(range(self.n), key=lambda i: (-self._scores[i], i))
+        return list(self._by_rank)
 
     def by_cost(self, records: Sequence[int]) -> list[int]:
         """These records by descending cost, ties by index."""
@@ -135,7 +137,7 @@ class Problem:
 
     def legacy_order(self) -> list[int]:
         """Ascending by (score, index): the order JointCore was first published with."""
-        return sorted(range(self.n), key=lambda i: (self._scores[i], i))
+        return list(self._worst_first)
 
     def cost_order(self, b: int = 4) -> list[int]:
         """Outside the top ``b`` ascending by (score, index), then the top by descending cost."""

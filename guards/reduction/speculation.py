@@ -110,15 +110,14 @@ class Speculator:
         """
         try:
             question = at or next(search)
-            while (same := self._answer(question.ask, assumed)) is not None:
-                question = search.send(same)
+            send, known = search.send, self._known
+            while True:
+                same = known.get(question.ask)
+                if same is None and (same := assumed.get(question.ask)) is None:
+                    return question, None
+                question = send(same)
         except StopIteration as stop:
             return None, stop.value
-        return question, None
-
-    def _answer(self, ask: Ask, assumed: Mapping[Ask, bool]) -> bool | None:
-        known = self._known.get(ask)
-        return assumed.get(ask) if known is None else known
 
     def _ahead(self, first: Question, room: int) -> list[Ask]:
         chosen = dict.fromkeys([] if first.beside is None else first.beside(room))

@@ -5,9 +5,11 @@ import typer
 from assay.cli.chat import chat
 from assay.cli.demo import demo
 from assay.cli.explain import explain_commands
+from assay.cli.faults import fault_commands
 from assay.cli.model import model_commands
 from assay.cli.replay.causal_locomo import causal_locomo
 from assay.cli.replay.games import games
+from assay.cli.replay.jointcorebench import jointcorebench
 from assay.cli.replay.resume import replay as replay_callback
 
 
@@ -22,9 +24,11 @@ def build_app() -> typer.Typer:
     replay.callback(invoke_without_command=True)(replay_callback)
     replay.command("causal-locomo")(causal_locomo)
     replay.command("games")(games)
+    replay.command("jointcorebench")(jointcorebench)
     app.add_typer(replay, name="replay")
     app.command("chat")(chat)
     app.command("demo")(demo)
+    app.add_typer(fault_commands(), name="faults")
     app.add_typer(model_commands(), name="model")
     app.add_typer(explain_commands(), name="explain")
     return app
