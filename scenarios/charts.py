@@ -101,7 +101,7 @@ def strips(groups: Mapping[str, Sequence[float]], axis: Axis) -> str:
     """One row of dots per group, spread a little so that equal values stay countable.
 
     Args:
-        groups: Values by name; a name among ``useful``, ``irrelevant``, ``harmful`` has its colour.
+        groups: Values by name; the page colours ``useful``, ``harmful``, ``stale`` and ``planted``.
         axis: Of the values.
     """
     tall = 2 * _ROW
@@ -113,7 +113,7 @@ def strips(groups: Mapping[str, Sequence[float]], axis: Axis) -> str:
         _text(svg, _LEFT - 12, y + 4, f"{name} ({len(values)})", anchor="end", kind="label")
         for place, value in enumerate(sorted(values)):
             spread = ((place * 7) % 11 - 5) * 3.6
-            _dot(svg, _x(axis, value), y + spread, name, f"{value:+.3f}", radius=3.2)
+            _dot(svg, _x(axis, value), y + spread, f"strip {name}", f"{value:+.3f}", radius=3.2)
         if values:
             mean = _x(axis, sum(values) / len(values))
             _line(svg, mean, y - 24, mean, y + 24, kind="mean")

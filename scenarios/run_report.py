@@ -12,6 +12,7 @@ from assay.scenarios.statistics import Interval
 from assay.stores.records import MemoryRecord
 
 _SHARE = (0.0, 1.0)
+_SMALLEST_P = 0.0001
 _MEANINGS = {
     "useful_f1": "Mean over examples of the F1 of the selected memories",
     "gold_recall": "Useful memories selected, of all useful",
@@ -45,7 +46,7 @@ def run_report(
     keys = [scenario.key for scenario in scenarios]
     reference = "panel" if "panel" in results else list(results)[-1]
     sections = [
-        Section("Methods", _EXPLANATION, tables=[_methods(results)], figures=_figures(results)),
+        Section("Methods", _EXPLANATION, tables=_methods(results), figures=_figures(results)),
         _comparison_section(results, keys, reference, record.config.seed),
         Section("By family of questions", tables=[_families(results)]),
         _effects_section(results, keys),
@@ -88,18 +89,22 @@ def _headlines(name: str, result: MethodResult, keys: Sequence[Key]) -> list[tup
     ]
 
 
-def _methods(results: Mapping[str, MethodResult]) -> Table:
-    names = (*METRICS, *COSTS)
-    columns = [Column("method"), *(Column(n.replace("_", " "), _MEANINGS[n]) for n in names)]
-    rows = [
+def _methods(results: Mapping[str, MethodResult]) -> list[Table]:
+    def columns(names: Sequence[str]) -> list[Column]:
+        return [Column("method"), *(Column(n.replace("_", " "), _MEANINGS[n]) for n in names)]
+
+    selected = [
+        [Cell(name), *(_estimate(result.metrics[metric]) for metric in METRICS)]
+        for name, result in results.items()
+    ]
+    spent = [
         [
             Cell(name),
-            *(_estimate(result.metrics[metric]) for metric in METRICS),
             *(number(result.costs[cost], digits=0 if cost == "live" else 1) for cost in COSTS),
         ]
         for name, result in results.items()
     ]
-    return Table(columns, rows)
+    return [Table(columns(METRICS), selected), Table(columns(COSTS), spent)]
 
 
 def _figures(results: Mapping[str, MethodResult]) -> list[Figure]:
@@ -152,8 +157,8 @@ def _comparison_section(
         [
             Cell(c.method),
             _estimate(c.difference),
-            number(c.p_f1, digits=4),
-            number(c.p_poison, digits=4),
+            _p_value(c.p_f1),
+            _p_value(c.p_poison),
         ]
         for c in comparisons(results, keys, reference=reference, seed=seed)
     ]
@@ -251,6 +256,10 @@ def _role(key: Key, record_id: str) -> str:
 
 def _estimate(interval: Interval) -> Cell:
     return number(interval.mean, note=_bounds(interval))
+
+
+def _p_value(p: float) -> Cell:
+    return number(p, digits=4) if p >= _SMALLEST_P else Cell("<0.0001", p, kind="number")
 
 
 def _bounds(interval: Interval) -> str:

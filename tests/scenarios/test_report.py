@@ -1,0 +1,158 @@
+import re
+from pathlib import Path
+
+import pytest
+
+from assay.errors import ScenarioError
+from assay.scenarios.causal_locomo import load_blind
+from assay.scenarios.charts import Axis, Estimate, Point, axis_for, dots, plane, strips
+from assay.scenarios.folder import RunFolder
+from assay.scenarios.report import Card, Cell, Column, Figure, Report, Section, Table, render, write
+from assay.scenarios.report import number as figure_cell
+from assay.scenarios.results import comparisons, method_results
+from assay.scenarios.run_report import run_report
+from assay.scenarios.runner import run
+
+from .support_causal import config, equipment, examples, run_record, write_rows
+
+HOSTILE = '<img src=x onerror="alert(1)">&{{ 7 * 7 }}</script>'
+
+
+def page(text: str) -> str:
+    table = Table([Column(text, text)], [[Cell(text, note=text)]])
+    chart = dots([Estimate(text, 0.5, 0.4, 0.6)], Axis(text, 0.0, 1.0))
+    card = Card(text, [Cell(text)], table, [(text, text)])
+    section = Section(text, text, [table], [Figure(chart, text)], [card])
+    return render(Report(text, text, [(text, text)], [(text, text, text)], [section]))
+
+
+def test_text_from_data_or_a_model_is_escaped_wherever_it_stands() -> None:
+    html = page(HOSTILE)
+
+    assert "<img" not in html
+    assert html.count("</script>") == 1
+    assert "{{ 7 * 7 }}" in html
+    assert html.count("&lt;img") >= 15
+
+
+def test_the_page_names_no_outside_address_and_forbids_any() -> None:
+    html = page("plain")
+
+    assert re.findall(r"(?:https?:)?//[\w.]+|@import|url\(|src=|<link", html) == []
+    assert "default-src 'none'" in html
+
+
+def test_both_themes_are_there_and_every_colour_is_defined_in_each() -> None:
+    html = page("plain")
+
+    used = set(re.findall(r"var\((--\w+)\)", html))
+    themes = re.findall(r"\{ color-scheme: [^}]*\}|data-theme=\"light\"\]\) \{[^}]*\}", html)
+
+    with_colours = [theme for theme in themes if "--page" in theme]
+    assert len(with_colours) == 3
+    assert all(f"{name}:" in theme for theme in with_colours for name in used)
+
+
+def test_figures_sort_by_their_value_and_missing_ones_last() -> None:
+    assert figure_cell(1234.5678, digits=1) == Cell("1,234.6", 1234.5678, "", "number")
+    missing = figure_cell(None)
+    assert missing.text == "\N{EN DASH}"
+    assert missing.sort is not None
+    assert missing.sort > 1e300
+
+
+def test_a_report_that_cannot_be_written_says_so(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+
+    with pytest.raises(ScenarioError, match="cannot write the report"):
+        write(Report("t", "s", [], [], []), tmp_path / "file" / "report.html")
+
+
+@pytest.mark.parametrize(
+    ("values", "low", "expected"),
+    [
+        ([0.0, 12.0, 17.0], 0.0, (0.0, 20.0)),
+        ([-0.93, 0.07], None, (-1.0, 0.2)),
+        ([], None, (0.0, 1.0)),
+        ([3.0, 3.0], 0.0, (0.0, 3.0)),
+    ],
+)
+def test_axes_have_round_ends_around_all_values(
+    values: list[float], low: float | None, expected: tuple[float, float]
+) -> None:
+    axis = axis_for("x", values, low=low)
+
+    assert (axis.low, axis.high) == pytest.approx(expected)
+
+
+def test_a_dot_stands_where_its_value_says_and_its_interval_around_it() -> None:
+    svg = dots([Estimate("half", 0.5, 0.25, 0.75)], Axis("share", 0.0, 1.0))
+
+    [cx] = map(float, re.findall(r'cx="([\d.]+)"', svg))
+    [(x1, x2)] = re.findall(
+        r'x1="([\d.]+)" y1="[\d.]+" x2="([\d.]+)" y2="[\d.]+" class="whisker', svg
+    )
+    assert (float(x1) + float(x2)) / 2 == pytest.approx(cx, abs=0.1)
+    assert "half: 0.500 [0.250, 0.750]" in svg
+
+
+def test_a_missing_figure_has_no_dot() -> None:
+    assert "<circle" not in dots([Estimate("none", None)], Axis("share", 0.0, 1.0))
+
+
+def test_higher_values_stand_higher_in_a_plane_and_labels_do_not_overlap() -> None:
+    points = [Point("low", 1, 0.1), Point("high", 1, 0.9), Point("high too", 1, 0.9)]
+
+    svg = plane(points, Axis("cost", 0, 2), Axis("F1", 0, 1))
+
+    heights = {
+        name: float(y) for y, name in re.findall(r'y="([\d.]+)"[^>]*class="label">([^<]+)<', svg)
+    }
+    assert heights["high"] < heights["low"]
+    assert abs(heights["high"] - heights["high too"]) >= 13
+
+
+def test_strips_show_every_value_and_the_mean() -> None:
+    svg = strips({"useful": [0.1, 0.1, 0.4], "harmful": []}, Axis("effect", 0, 1))
+
+    assert svg.count("<circle") == 3
+    assert svg.count('class="mean"') == 1
+
+
+async def test_the_page_of_a_run_tells_command_seed_model_intervals_and_every_decision(
+    tmp_path: Path,
+) -> None:
+    data = write_rows(tmp_path / "data.jsonl", examples())
+    setup, folder = config(data), RunFolder(tmp_path / "out")
+    scenarios = load_blind(data, seed=7)
+    record = run_record(setup)
+    await folder.begin(record)
+    rows = await run(folder, [s.example for s in scenarios], setup, equipment())
+
+    html = render(run_report(record, scenarios, method_results(scenarios, rows, setup)))
+
+    for fact in (record.command, "scripted", "hashing-256@1", setup.data_sha256, "95 %"):
+        assert fact in html
+    for scenario in scenarios:
+        assert all(kept.text in html for kept in scenario.example.records)
+    assert "Against cmi" in html
+    assert re.search(r"\[0\.\d{3}, \d\.\d{3}\]", html)
+
+
+async def test_methods_are_compared_in_pairs(tmp_path: Path) -> None:
+    data = write_rows(tmp_path / "data.jsonl", examples())
+    setup, folder = config(data, "nearest", "cmi"), RunFolder(tmp_path / "out")
+    scenarios = load_blind(data, seed=7)
+    await folder.begin(run_record(setup))
+    rows = await run(folder, [s.example for s in scenarios], setup, equipment())
+    results = method_results(scenarios, rows, setup)
+
+    [found] = comparisons(results, [s.key for s in scenarios], reference="cmi", seed=7)
+
+    mean = sum(
+        a.useful_f1 - b.useful_f1
+        for a, b in zip(results["cmi"].scores, results["nearest"].scores, strict=True)
+    ) / len(scenarios)
+    assert found.method == "nearest"
+    assert found.difference.mean == pytest.approx(mean)
+    assert 0 < found.p_f1 <= 1
