@@ -82,6 +82,7 @@ def write(path: Path, content: VectorFile) -> None:
     header = msgspec.json.encode(content.header)
     rows = np.ascontiguousarray(content.vectors, dtype="<f4")
     digest = hashlib.sha256()
+    _remove_stale(path)
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".new", dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as file:
@@ -100,8 +101,18 @@ def write(path: Path, content: VectorFile) -> None:
 
 def remove(path: Path) -> None:
     """Remove a file for good, if it is there; blocks."""
+    _remove_stale(path)
     path.unlink(missing_ok=True)
     sync_folder(path.parent)
+
+
+def _remove_stale(path: Path) -> None:
+    """Remove what a killed process left half written: it may hold vectors of erased records.
+
+    Another process writing right now finds its file gone and tries again later.
+    """
+    for stale in path.parent.glob(f".{path.name}.*.new"):
+        stale.unlink(missing_ok=True)
 
 
 def sync_folder(path: Path) -> None:

@@ -1,6 +1,7 @@
 """Index files are a cache: whatever happens to one, a search is right, and damage is noticed."""
 
-from collections.abc import Sequence
+import errno
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import anyio
@@ -235,6 +236,10 @@ def small_file() -> index_file.VectorFile:
     return index_file.VectorFile(header, vectors)
 
 
+def write_small(path: Path) -> None:
+    index_file.write(path, small_file())
+
+
 def is_noticed(path: Path, content: bytes, bit: int) -> bool:
     damaged = bytearray(content)
     damaged[bit // 8] ^= 1 << bit % 8
@@ -262,3 +267,34 @@ def test_a_file_comes_back_as_written(tmp_path: Path) -> None:
     assert content.header == small_file().header
     assert np.array_equal(content.vectors, small_file().vectors)
     assert [path.name for path in tmp_path.iterdir()] == ["f"]
+
+
+@pytest.mark.parametrize("change", [index_file.remove, write_small])
+def test_what_a_killed_process_left_is_removed(
+    tmp_path: Path, change: Callable[[Path], None]
+) -> None:
+    (tmp_path / ".f.abc.new").write_bytes(b"half a file")
+    (tmp_path / ".other.abc.new").write_bytes(b"of another namespace")
+
+    change(tmp_path / "f")
+
+    assert {p.name for p in tmp_path.iterdir()} - {"f"} == {".other.abc.new"}
+
+
+def test_a_write_that_fails_leaves_the_old_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "f"
+    write_small(path)
+    before = path.read_bytes()
+
+    def no_space(handle: int) -> None:
+        raise OSError(errno.ENOSPC, "no space left")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("os.fsync", no_space)
+        with pytest.raises(OSError, match="no space left"):
+            write_small(path)
+
+    assert path.read_bytes() == before
+    assert [p.name for p in tmp_path.iterdir()] == ["f"]

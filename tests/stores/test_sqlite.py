@@ -9,7 +9,8 @@ import anyio
 import pytest
 from anyio.lowlevel import checkpoint
 
-from assay.errors import ConflictingWrite, StoreClosed, StoreError
+from assay.errors import ConflictingWrite, NewerFormat, StoreClosed, StoreError
+from assay.stores import schema
 from assay.stores.sqlite import Database
 
 
@@ -180,3 +181,129 @@ async def test_every_connection_syncs_and_overwrites(tmp_path: Path) -> None:
     async with Database(tmp_path / "f") as database:
         assert await database.read(pragmas) == ["wal", 2, 1]
         assert await database.write(pragmas) == ["wal", 2, 1]
+
+
+async def test_an_older_bank_is_brought_up_to_date(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with Database(tmp_path / "f") as database:
+        await database.write(noting(1))
+    monkeypatch.setattr(
+        schema, "MIGRATIONS", (*schema.MIGRATIONS, "CREATE TABLE added (x INTEGER);\n")
+    )
+    monkeypatch.setattr(schema, "FORMAT", schema.FORMAT + 1)
+
+    async with Database(tmp_path / "f") as database:
+        assert await database.read(numbers) == [1]
+        added = await database.read(lambda c: c.execute("SELECT count(*) FROM added").fetchone())
+        version = await database.read(lambda c: c.execute("PRAGMA user_version").fetchone())
+
+    assert (added, version) == ((0,), (2,))
+
+
+async def test_a_migration_that_fails_changes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with Database(tmp_path / "f") as database:
+        await database.write(noting(1))
+    with monkeypatch.context() as patch:
+        broken = "CREATE TABLE added (x INTEGER);\nCREATE TABLE meta (x INTEGER);\n"
+        patch.setattr(schema, "MIGRATIONS", (*schema.MIGRATIONS, broken))
+        patch.setattr(schema, "FORMAT", schema.FORMAT + 1)
+        with pytest.raises(StoreError, match="already exists"):
+            async with Database(tmp_path / "f"):
+                pass
+
+    async with Database(tmp_path / "f") as database:
+        assert await database.read(numbers) == [1]
+        assert await database.read(lambda c: c.execute("PRAGMA user_version").fetchone()) == (1,)
+
+
+async def test_a_bank_made_newer_behind_our_back_is_refused(tmp_path: Path) -> None:
+    async with Database(tmp_path / "f") as database:
+        await database.write(lambda c: c.execute("PRAGMA user_version = 9"))
+
+        # The header of the file itself is still the old one; only the log knows.
+        with pytest.raises(NewerFormat, match="format 9"):
+            async with Database(tmp_path / "f"):
+                pass
+
+
+def fill(connection: sqlite3.Connection) -> None:
+    connection.execute("INSERT INTO meta VALUES ('n50', zeroblob(4000000))")
+
+
+async def test_a_full_disk_fails_the_write_and_nothing_else(tmp_path: Path) -> None:
+    async with Database(tmp_path / "f") as database:
+        await database.write(noting(1))
+        await database.write(lambda connection: connection.execute("PRAGMA max_page_count = 60"))
+
+        with pytest.raises(StoreError, match="full"):
+            await database.write(fill)
+
+        await database.write(noting(2))
+        assert await database.read(numbers) == [1, 2]
+
+
+async def test_a_commit_that_fails_fails_every_caller_of_its_group(tmp_path: Path) -> None:
+    refused: list[int] = []
+
+    async def write(database: Database, number: int) -> None:
+        try:
+            await database.write(noting(number))
+        except StoreError:
+            refused.append(number)
+
+    def defer_a_violation(connection: sqlite3.Connection) -> None:
+        connection.execute("PRAGMA defer_foreign_keys = ON")
+        connection.execute("INSERT INTO child VALUES (7)")
+
+    async def violate(database: Database) -> None:
+        try:
+            await database.write(defer_a_violation)
+        except StoreError:
+            refused.append(0)
+
+    async with Database(tmp_path / "f") as database:
+        await database.write(
+            lambda connection: connection.execute("CREATE TABLE parent (id INTEGER PRIMARY KEY)")
+        )
+        await database.write(
+            lambda connection: connection.execute(
+                "CREATE TABLE child (id REFERENCES parent DEFERRABLE INITIALLY DEFERRED)"
+            )
+        )
+        await _set_foreign_keys(database)
+        entered, leave = threading.Event(), threading.Event()
+        async with anyio.create_task_group() as group:
+            group.start_soon(database.write, _gate(entered, leave))
+            await anyio.to_thread.run_sync(entered.wait)
+            group.start_soon(write, database, 1)
+            group.start_soon(violate, database)
+            group.start_soon(write, database, 2)
+            await anyio.wait_all_tasks_blocked()
+            leave.set()
+
+        assert sorted(refused) == [0, 1, 2]
+        await database.write(noting(3))
+        assert await database.read(numbers) == [3]
+
+
+def _gate(
+    entered: threading.Event, leave: threading.Event
+) -> Callable[[sqlite3.Connection], object]:
+    def work(connection: sqlite3.Connection) -> None:
+        entered.set()
+        leave.wait(5)
+
+    return work
+
+
+async def _set_foreign_keys(database: Database) -> None:
+    # The pragma does nothing inside a transaction, so the work leaves and re-enters it.
+    def work(connection: sqlite3.Connection) -> None:
+        connection.execute("COMMIT")
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute("BEGIN IMMEDIATE")
+
+    await database.write(work)
