@@ -89,6 +89,10 @@ class Speculator:
         self._steps += [Step(ask, same) for ask, same in answers.items()]
         self._question = self._open_question()
 
+    def narrow(self) -> None:
+        """From now on ask one question at a time."""
+        self._concurrency = 1
+
     def result(self) -> Reduction:
         """The reduction so far; ``steps`` holds everything spent."""
         if self._core is not None:
