@@ -6,6 +6,7 @@ sign-flip test flips whole conversations.
 
 import math
 from collections.abc import Sequence
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -99,9 +100,9 @@ def sign_flip(
     sums, _ = _by_cluster(differences, clusters)
     n = len(sums)
     if n <= _EXACT_UP_TO:
-        bits = np.arange(2**n)[:, None] >> np.arange(n) & 1
-        flipped = np.abs((1 - 2 * bits) @ sums)
-        return float(np.mean(flipped >= abs(sums.sum()) - 1e-12))
+        flips = np.array(list(product((-1.0, 1.0), repeat=n)), dtype=np.float64)
+        reached: FloatVector = np.abs(flips @ sums)
+        return int(np.sum(reached >= abs(sums.sum()) - 1e-12)) / 2**n
     signs = np.random.default_rng(seed).choice((-1, 1), size=(resamples, n))
     extreme = int(np.sum(np.abs(signs @ sums) >= abs(sums.sum()) - 1e-12))
     return (extreme + 1) / (resamples + 1)

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
@@ -43,7 +43,7 @@ HEADINGS = {
 
 
 @asynccontextmanager
-async def open_equipment(config: RunConfig) -> AsyncIterator[runner.Equipment]:
+async def open_equipment(config: RunConfig) -> AsyncGenerator[runner.Equipment]:
     """Open model, embedder and evaluation cache; closed when the block ends."""
 
     def guard(name: str) -> Guard:
