@@ -211,8 +211,8 @@ def _odd(votes: int) -> int:
 def _rule_table(b: int) -> Floats:
     """Shape ``(rules, 2 ** b)``: 1 where the subset suffices under the rule."""
     net = lattice(b)
-    table: Floats = (net.rules[:, None] >> np.arange(2**b) & 1).astype(np.float64)
-    return table
+    rows = [[float(int(rule) >> q & 1) for q in range(2**b)] for rule in net.rules]
+    return np.array(rows, dtype=np.float64)
 
 
 def _cheapest(table: Floats, costs: Floats) -> Floats:

@@ -1,6 +1,7 @@
 import pytest
 from hypothesis import given, settings
 
+from assay.guards.coalitions import Coalition
 from assay.guards.protocols import Ask
 from assay.guards.reduction.core import core
 from assay.guards.reduction.noisy import Trust, checked, core_robust, looks_at, voted
@@ -54,7 +55,7 @@ def test_belief_outvotes_a_first_answer_that_was_wrong() -> None:
 
 def test_a_failed_final_check_starts_the_search_over() -> None:
     rule = monotone([0b0011])
-    lies = {Ask(core_set) for core_set in range(64) if core_set in {0b0001, 0b0010, 0}}
+    lies = {Ask(Coalition(kept)) for kept in (0b0000, 0b0001, 0b0010)}
 
     def lying(ask: Ask) -> bool:
         return rule(ask.coalition) != (ask in lies)

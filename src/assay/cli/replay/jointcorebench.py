@@ -2,7 +2,7 @@
 
 import os
 import shlex
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,6 +12,7 @@ import typer
 from assay.cli.naming import nearest
 
 if TYPE_CHECKING:
+    from assay.scenarios.jointcorebench.conditions import Coordinates
     from assay.scenarios.jointcorebench.exact import ExactReport
     from assay.scenarios.jointcorebench.hard import Row
 
@@ -25,6 +26,10 @@ def jointcorebench(  # noqa: PLR0913, PLR0917  # one parameter per option
     family: Annotated[
         list[str] | None,
         typer.Option(help="Only this family; repeat for several. Without it all nine."),
+    ] = None,
+    n: Annotated[
+        list[int] | None,
+        typer.Option("--n", help="Only conditions with so many records: 8, 16, 32 or 64."),
     ] = None,
     track: Annotated[
         list[str] | None,
@@ -49,24 +54,32 @@ def jointcorebench(  # noqa: PLR0913, PLR0917  # one parameter per option
     if stage not in STAGES:
         raise nearest("stage", stage, STAGES)
     workers = processes or os.cpu_count() or 1
-    command = _command(family, track, seed)
+    command = _command(family, n, track, seed)
     if track:
         rows, text = _tracks(_track_names(track), seed, workers, command)
         _write(markdown, text)
         _show_tracks(rows, seed, as_json=as_json)
         return
-    report, text = _exact(_families(family), seed, workers, command)
+    report, text = _exact(_points(family, n), seed, workers, command)
     _write(markdown, text)
     _show_exact(report, as_json=as_json)
 
 
-def _families(names: Sequence[str] | None) -> list[str]:
+def _points(families: Sequence[str] | None, sizes: Sequence[int] | None) -> list["Coordinates"]:
+    from assay.scenarios.jointcorebench.conditions import SIZES, coordinates  # noqa: PLC0415
     from assay.scenarios.jointcorebench.rules import FAMILIES  # noqa: PLC0415  # only when it runs
 
-    for name in names or ():
+    for name in families or ():
         if name not in FAMILIES:
             raise nearest("family", name, FAMILIES)
-    return [family for family in FAMILIES if not names or family in names]
+    for size in sizes or ():
+        if size not in SIZES:
+            raise nearest("number of records", str(size), map(str, SIZES))
+    return [
+        point
+        for point in coordinates()
+        if point.family in (families or FAMILIES) and point.n in (sizes or SIZES)
+    ]
 
 
 def _track_names(names: Sequence[str]) -> list[str]:
@@ -80,13 +93,11 @@ def _track_names(names: Sequence[str]) -> list[str]:
 
 
 def _exact(
-    families: Sequence[str], seed: int, workers: int, command: str
+    points: Sequence["Coordinates"], seed: int, workers: int, command: str
 ) -> tuple["ExactReport", str]:
-    from assay.scenarios.jointcorebench.conditions import coordinates  # noqa: PLC0415
     from assay.scenarios.jointcorebench.exact import run_exact  # noqa: PLC0415
     from assay.scenarios.jointcorebench.tables import exact_markdown  # noqa: PLC0415
 
-    points = [point for point in coordinates() if point.family in families]
     with _progress("conditions", len(points)) as advance:
         report = run_exact(points, base=seed, processes=workers, advance=advance)
     return report, exact_markdown(report, command)
@@ -146,7 +157,7 @@ def _print(title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> No
 
 
 @contextmanager
-def _progress(unit: str, total: int) -> Iterator[Callable[[int], None]]:
+def _progress(unit: str, total: int) -> Generator[Callable[[int], None]]:
     from rich.console import Console  # noqa: PLC0415
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn  # noqa: PLC0415
 
@@ -156,9 +167,12 @@ def _progress(unit: str, total: int) -> Iterator[Callable[[int], None]]:
         yield lambda count: progress.update(task, advance=count)
 
 
-def _command(family: Sequence[str] | None, track: Sequence[str] | None, seed: int) -> str:
+def _command(
+    family: Sequence[str] | None, n: Sequence[int] | None, track: Sequence[str] | None, seed: int
+) -> str:
     parts = ["assay", "replay", "jointcorebench", "--seed", str(seed)]
     parts += [part for name in family or () for part in ("--family", name)]
+    parts += [part for size in n or () for part in ("--n", str(size))]
     parts += [part for name in track or () for part in ("--track", name)]
     return shlex.join(parts)
 
