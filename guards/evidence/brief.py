@@ -77,10 +77,10 @@ class Brief:
         """
         bearing = self.likeness.bearing[:, pool]
         if not pool:
-            return bearing[0]
+            return np.zeros(0)
         rows = [1 + i for i in candidates]
         scores = (bearing[0] + bearing[rows].mean(axis=0)) / 2
-        behind = scores.max() - scores
+        behind: Likeness = scores.max() - scores
         lead = float(behind.mean())
         if lead <= 0:
             return np.ones_like(scores)

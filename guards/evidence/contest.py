@@ -1,5 +1,6 @@
 """A contest between two records: what they claim against each other, and whom the turns support."""
 
+import math
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
@@ -75,25 +76,32 @@ def _only(brief: Brief, i: int, j: int) -> Polarity:
 def support(
     claims: Polarity, said: Sequence[Polarity], weights: Likeness, names: frozenset[str]
 ) -> float:
-    """Share of what is affirmed that turns affirm, less the share of what is denied that they do.
+    """Share of the claims that turns bear out, less the share of the denials that they contradict.
 
-    Each word counts by the closest turn that affirms it: a turn that denies it is no support, and
-    a speaker's name (one of ``names``) never is.
+    What is affirmed is borne out by a turn that affirms it, what is denied by one that denies it;
+    each word counts by the closest such turn. A denial is contradicted as far as a turn closer
+    than any that shares it affirms its word. A speaker's name (one of ``names``) bears out nothing.
 
     Returns:
         In [-1, 1]; 0 for no claims.
     """
-    affirmed = _found(claims.affirmed, said, weights, names)
-    return affirmed - _found(claims.denied, said, weights, names)
-
-
-def _found(
-    values: frozenset[str], said: Sequence[Polarity], weights: Likeness, names: frozenset[str]
-) -> float:
-    if not values:
+    count = len(claims.affirmed) + len(claims.denied)
+    if not count:
         return 0.0
-    nearest = dict.fromkeys(sorted(values), 0.0)
-    for turn, weight in zip(said, weights, strict=True):
-        for value in values & turn.affirmed - names:
+    affirmed = _nearest(claims.affirmed - names, [turn.affirmed for turn in said], weights)
+    denied = _nearest(claims.denied, [turn.denied for turn in said], weights)
+    contrary = _nearest(claims.denied, [turn.affirmed for turn in said], weights)
+    against = math.fsum(max(0.0, contrary[word] - denied[word]) for word in contrary)
+    borne_out = math.fsum(affirmed.values()) + math.fsum(denied.values())
+    return borne_out / count - against / max(len(claims.denied), 1)
+
+
+def _nearest(
+    values: frozenset[str], said: Sequence[frozenset[str]], weights: Likeness
+) -> dict[str, float]:
+    """For each value the weight of the closest turn that holds it; 0 where none does."""
+    nearest = dict.fromkeys(values, 0.0)
+    for spoken, weight in zip(said, weights, strict=True):
+        for value in values & spoken:
             nearest[value] = max(nearest[value], float(weight))
-    return sum(nearest.values()) / len(nearest)
+    return nearest

@@ -196,7 +196,8 @@ def _nearest_year(near: date, month: int, day: int) -> int:
     def distance(year: int) -> int:
         return abs((date(year, month, min(day, 28)) - near).days)
 
-    return min((near.year, near.year - 1, near.year + 1), key=distance)
+    years = (near.year, max(near.year - 1, date.min.year), min(near.year + 1, date.max.year))
+    return min(years, key=distance)
 
 
 def _modified(text: str, found: list[Mention]) -> list[Mention]:

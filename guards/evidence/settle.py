@@ -1,6 +1,6 @@
 """From evidence to one finding per candidate. Pure: no laboratory, no policy, no order."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from assay.guards.evidence.brief import Brief
 from assay.guards.evidence.contest import Contest, contest
-from assay.guards.evidence.grounding import grounding
+from assay.guards.evidence.grounding import Grounding, grounding
 from assay.guards.evidence.trust import Trust
 from assay.guards.evidence.tuning import Tuning
 
@@ -46,12 +46,31 @@ class Provenance(NamedTuple):
     newer: frozenset[tuple[int, int]]
 
 
-def settle(brief: Brief, tuning: Tuning, provenance: Provenance | None = None) -> list[Finding]:
-    """One finding per candidate, in order; a permutation of the candidates permutes the findings."""
+Weigh: TypeAlias = Callable[[Brief, int, int], Contest]
+Ground: TypeAlias = Callable[[Brief, int], Grounding]
+
+
+def settle(
+    brief: Brief,
+    tuning: Tuning,
+    provenance: Provenance | None = None,
+    *,
+    weigh: Weigh = contest,
+    ground: Ground = grounding,
+) -> list[Finding]:
+    """One finding per candidate, in order; a permutation of the candidates permutes the findings.
+
+    Args:
+        brief: The case.
+        tuning: Thresholds.
+        provenance: What origins add; ``None`` where they do not count.
+        weigh: Weighs two candidates; a calibration passes one that remembers.
+        ground: Grounds one candidate; the same.
+    """
     n = len(brief.texts)
     if n == 0:
         return []
-    court = _Court(brief, tuning, provenance or _no_provenance(n))
+    court = _Court(brief, tuning, provenance or _no_provenance(n), weigh, ground)
     court.hear_contests()
     court.hear_outsiders()
     court.hear_ungrounded()
@@ -66,7 +85,11 @@ def _no_provenance(n: int) -> Provenance:
 class _Court:
     """Findings against candidates, collected; whoever has none at the end stands or is aside."""
 
-    def __init__(self, brief: Brief, tuning: Tuning, provenance: Provenance) -> None:
+    def __init__(
+        self, brief: Brief, tuning: Tuning, provenance: Provenance, weigh: Weigh, ground: Ground
+    ) -> None:
+        self._weigh = weigh
+        self._ground = ground
         self._brief = brief
         self._tuning = tuning
         self._provenance = provenance
@@ -84,7 +107,7 @@ class _Court:
         """Whoever the turns speak against is refuted; where they are silent, both are undecided."""
         undecided: dict[int, Finding] = {}
         for i, j in self._contestants():
-            heard = contest(self._brief, i, j)
+            heard = self._weigh(self._brief, i, j)
             if heard.is_contested and not self._is_heard(i, j, heard):
                 undecided[i] = undecided[j] = _undecided_contest(heard.turns)
         for i, finding in undecided.items():
@@ -92,7 +115,7 @@ class _Court:
 
     def _is_heard(self, i: int, j: int, heard: Contest) -> bool:
         """Whether something decides a contest: evidence first, then what origins tell."""
-        score = self._score(heard, i, j)
+        score = self._score(heard, i, j, len(self._brief.pool(i, j)))
         if self._coexist(heard):
             self._hear_update(i, j)
             return True
@@ -114,7 +137,7 @@ class _Court:
         for i, t in enumerate(trust):
             if t > Trust.OUTSIDE or i in self._against or self._provenance.restates[i]:
                 continue
-            ground = grounding(self._brief, i)
+            ground = self._ground(self._brief, i)
             if ground.claims and ground.score >= self._tuning.coexist:
                 continue
             self._against[i] = _OUTSIDE if insider_stands else _UNCONFIRMED
@@ -126,18 +149,31 @@ class _Court:
                 continue
             if len(self._brief.pool(i)) < self._tuning.enough:
                 continue
-            ground = grounding(self._brief, i)
+            ground = self._ground(self._brief, i)
             if ground.claims >= self._tuning.claims and ground.score < self._tuning.grounded:
                 self._against[i] = _undecided_ground(ground.turns)
 
     def findings(self) -> list[Finding]:
         """The findings, once all has been heard."""
+        self._follow()
         standing = [i for i in range(len(self._brief.texts)) if i not in self._against]
         best = max((float(self._relevance[i]) for i in standing), default=self._top)
         anchor = best if best >= self._top - self._tuning.reach else self._top
-        admitted = {i for i in standing if self._relevance[i] >= anchor - self._margin(anchor)}
+        least = anchor - self._margin(anchor, standing)
+        admitted = {i for i in standing if self._relevance[i] >= least}
+        said_again = {j for i in admitted for j in self._provenance.restates[i]}
+        admitted |= said_again & set(standing)
         admitted |= {i for i in standing if self._provenance.restates[i] & admitted}
         return [self._finding(i, i in admitted) for i in range(len(self._brief.texts))]
+
+    def _follow(self) -> None:
+        """Who restates better trusted records stands while one of them does, and falls with all."""
+        for i, restated in enumerate(self._provenance.restates):
+            fallen = [self._against.get(j) for j in sorted(restated)]
+            if restated and all(fallen):
+                self._against[i] = min(f for f in fallen if f is not None)
+            elif restated:
+                self._against.pop(i, None)
 
     def _finding(self, i: int, is_admitted: bool) -> Finding:  # noqa: FBT001 - one of two, private
         if i in self._against:
@@ -149,7 +185,10 @@ class _Court:
             return Finding("stands", "evidence", reason, self._for[i])
         return _RELEVANT
 
-    def _margin(self, anchor: float) -> float:
+    def _margin(self, anchor: float, standing: Sequence[int]) -> float:
+        own = [i for i in standing if not self._provenance.restates[i]]
+        if len(own) < _FEW:
+            return self._tuning.reach
         rest = [float(r) for r in self._relevance if r < anchor]
         lead = anchor - float(np.mean(sorted(rest))) if rest else 0.0
         return max(self._tuning.near, min(self._tuning.nearest, lead / 3))
@@ -158,7 +197,12 @@ class _Court:
         return bool(self._relevance[i] >= self._top - self._tuning.reach)
 
     def _contestants(self) -> Iterator[tuple[int, int]]:
-        within = [i for i in range(len(self._brief.texts)) if self._is_within(i)]
+        """Pairs that contest each other; who restates another shares its fate and contests nothing."""
+        within = [
+            i
+            for i in range(len(self._brief.texts))
+            if self._is_within(i) and not self._provenance.restates[i]
+        ]
         for i, j in combinations(within, 2):
             if self._are_twins(i, j) and not self._is_same(i, j):
                 yield i, j
@@ -171,15 +215,15 @@ class _Court:
         return likeness >= self._tuning.twin
 
     def _is_same(self, i: int, j: int) -> bool:
-        """Copies, or an outside record that only restates an insider's, contest nothing."""
-        restates = self._provenance.restates
-        if j in restates[i] or i in restates[j]:
-            return True
         return sorted(self._brief.texts[i].split()) == sorted(self._brief.texts[j].split())
 
-    def _score(self, heard: Contest, i: int, j: int) -> float:
-        lead = float(self._relevance[i] - self._relevance[j])
-        return heard.left - heard.right + heard.times + self._tuning.prior * lead
+    def _score(self, heard: Contest, i: int, j: int, turns: int) -> float:
+        """Evidence for ``i`` against ``j``; relevance tilts it only between equals, among turns."""
+        evidence = heard.left - heard.right + self._tuning.times * heard.times
+        trust = self._provenance.trust
+        if turns < self._tuning.enough or trust[i] != trust[j]:
+            return evidence
+        return evidence + self._tuning.prior * float(self._relevance[i] - self._relevance[j])
 
     def _coexist(self, heard: Contest) -> bool:
         both = min(heard.left, heard.right) >= self._tuning.coexist
@@ -204,6 +248,9 @@ class _Court:
         self._against.setdefault(i if trust[i] < trust[j] else j, _LESS_TRUSTED)
         return True
 
+
+_FEW = 3
+"""With fewer candidates left there is no telling how relevant irrelevant ones are."""
 
 _RELEVANT = Finding(
     "stands", "relevance", "It bears on the question and nothing speaks against it."

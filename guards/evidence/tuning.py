@@ -14,8 +14,10 @@ class Tuning:
         near: Candidates this far below the best standing one bear on the question.
         nearest: The same where the best one stands out from all others: a third of its lead, at
             most this.
-        twin: Two candidates contest each other from this likeness on, half of what both lead the
+        twin: Two candidates contest each other from this likeness on, their common lead over the
             others in relevance added.
+        lead: How much of that lead is added.
+        times: Evidence that full agreement of claimed times is worth.
         prior: Evidence that a lead of 1 in relevance is worth.
         decisive: Evidence above this decides a contest.
         supported: A claim this well supported may stand beside a better supported one.
@@ -31,6 +33,7 @@ class Tuning:
     nearest: float = 0.05
     twin: float = 0.9
     lead: float = 1.0
+    times: float = 1.0
     prior: float = 6.0
     decisive: float = 0.1
     supported: float = 0.4
