@@ -1,28 +1,20 @@
-"""Other wordings of a record that ought to matter: the four perturbations CMI was published with.
+"""Other wordings of a record that ought to matter, made from its text without a model.
 
-Each takes a record's text and gives another one, deterministically and without a model. Whole words
-are replaced or added, never a part of one.
+``PUBLISHED`` are the four that CMI was published with: three sentences put before the text, and its
+names replaced. ``MEANINGFUL`` work on what the text itself states: its verb, dates, names, values
+and wording. Whole words are replaced or added, never a part of one.
 """
 
 import hashlib
-import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
-from assay.guards.evidence.text import FUNCTION_WORDS
-
-_WORD: Final = re.compile(r"(?<![\w'\u2019-])[^\W\d_]+(?:-[^\W\d_]+)*(?![\w-])")
-_BETWEEN: Final = " \t\"'([\u201c\u2018"
-_WIDEST_GAP: Final = 8
-_PREDICATE: Final = re.compile(
-    r"['\u2019]s\b|\s+(?:is|was|has|had|will|would|can|[a-z]+(?:s|ed))\b"
-)
-_CALENDAR: Final = frozenset(
-    """monday tuesday wednesday thursday friday saturday sunday january february march april may june
-    july august september october november december yesterday today tomorrow""".split()
-)
-_STAND_INS: Final = ("Avery", "Brook", "Corin", "Dale", "Ellis", "Farrow", "Greer", "Hollis")
+from assay.guards.perturb_dates import shift_edits
+from assay.guards.perturb_edits import Edit, Editor, applied
+from assay.guards.perturb_names import stand_in_edits, swap_edits
+from assay.guards.perturb_values import value_edits
+from assay.guards.perturb_wording import negation_edits, paraphrase_edits
 
 
 def negated(text: str) -> str:
@@ -41,65 +33,55 @@ def rescoped(text: str) -> str:
 
 
 def renamed(text: str) -> str:
-    """Every name replaced by another, the same one by the same; without names, about someone else.
-
-    Names are capitalised words that no sentence begins with, or whose sentence goes on with a
-    predicate; months and days are none.
-    """
-    pieces: list[str] = []
-    end = 0
-    for start, stop in _names(text):
-        pieces += (text[end:start], _stand_in(text[start:stop]))
-        end = stop
-    if not pieces:
-        return f"This is about someone else: {text}"
-    return "".join((*pieces, text[end:]))
+    """Every name replaced by another, the same one by the same; without names, about someone else."""
+    edits = stand_in_edits(text)
+    return applied(text, edits) if edits else f"This is about someone else: {text}"
 
 
-PERTURBATIONS: Mapping[str, Callable[[str], str]] = MappingProxyType(
+EDITORS: Mapping[str, Editor] = MappingProxyType(
+    {
+        "denied": negation_edits,
+        "date_shift": shift_edits,
+        "entity_swap": swap_edits,
+        "value_swap": value_edits,
+        "paraphrase": paraphrase_edits,
+    }
+)
+"""What each meaningful perturbation edits; no edit where a text gives it nothing to work on."""
+
+
+def _editing(editor: Callable[[str], Sequence[Edit]]) -> Callable[[str], str]:
+    return lambda text: applied(text, editor(text))
+
+
+PUBLISHED: Mapping[str, Callable[[str], str]] = MappingProxyType(
     {"negation": negated, "temporal": outdated, "scope": rescoped, "entity": renamed}
 )
+"""As published; each changes every text."""
+
+MEANINGFUL: Mapping[str, Callable[[str], str]] = MappingProxyType(
+    {name: _editing(editor) for name, editor in EDITORS.items()}
+)
+"""On the text's own statements; a text that gives nothing to work on stays as it is."""
+
+PERTURBATIONS: Mapping[str, Callable[[str], str]] = MappingProxyType({**PUBLISHED, **MEANINGFUL})
 """By rendering name."""
+
+_OFFERED: Final = tuple(MEANINGFUL)
+
+
+def perturbations_for(text: str, *, seed: int, count: int) -> tuple[str, ...]:
+    """Names of up to ``count`` different perturbations that change this text.
+
+    Drawn by seed and text alone: ids and order change nothing. ``denied`` changes every text with
+    a letter or digit in it, so there is at least one, and fewer than ``count`` only where no more fit.
+    """
+    digest = hashlib.sha256(f"{seed}\n{text}".encode("utf-8", "surrogatepass")).digest()
+    fitting = [name for name in _OFFERED if PERTURBATIONS[name](text) != text]
+    start = int.from_bytes(digest[:8]) % len(fitting)
+    return tuple((fitting[start:] + fitting[:start])[:count])
 
 
 def perturbation_for(text: str, *, seed: int) -> str:
-    """The name of one perturbation, drawn by seed and text alone: ids and order change nothing."""
-    names = list(PERTURBATIONS)
-    digest = hashlib.sha256(f"{seed}\n{text}".encode()).digest()
-    return names[int.from_bytes(digest[:8]) % len(names)]
-
-
-def _names(text: str) -> Iterator[tuple[int, int]]:
-    """Spans of names, neighbours joined: ``New York`` is one."""
-    start = stop = -1
-    for match in _WORD.finditer(text):
-        if not _is_name(match, text):
-            continue
-        if start >= 0 and text[stop : match.start()] == " ":
-            stop = match.end()
-            continue
-        if start >= 0:
-            yield start, stop
-        start, stop = match.span()
-    if start >= 0:
-        yield start, stop
-
-
-def _is_name(match: re.Match[str], text: str) -> bool:
-    word = match.group()
-    if len(word) == 1 or not word[0].isupper() or word.casefold() in _CALENDAR:
-        return False
-    if not _begins_sentence(text, match.start()):
-        return True
-    return word.casefold() not in FUNCTION_WORDS and bool(_PREDICATE.match(text, match.end()))
-
-
-def _begins_sentence(text: str, at: int) -> bool:
-    before = text[max(0, at - _WIDEST_GAP) : at].rstrip(_BETWEEN)
-    return not before or before[-1] in ".!?:;\n\r"
-
-
-def _stand_in(name: str) -> str:
-    first = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8]) % len(_STAND_INS)
-    chosen = _STAND_INS[first]
-    return chosen if chosen != name else _STAND_INS[(first + 1) % len(_STAND_INS)]
+    """The name of one perturbation that changes this text; see ``perturbations_for``."""
+    return perturbations_for(text, seed=seed, count=1)[0]
