@@ -85,12 +85,11 @@ def shift_edits(text: str) -> list[Edit]:
     and tomorrow become a week.
     """
     edits: list[Edit] = []
-    taken: list[tuple[int, int]] = []
     for found in (_days, _months, _years, _weekdays, _spoken):
-        new = [edit for edit in found(text) if not _overlaps((edit.start, edit.stop), taken)]
-        taken += [(edit.start, edit.stop) for edit in new]
-        edits += new
-    # Equal texts mark what was looked at and must stay: the parts of a date that does not exist.
+        for edit in found(text):
+            if not _overlaps((edit.start, edit.stop), [(e.start, e.stop) for e in edits]):
+                edits.append(edit)
+    # An edit that changes nothing kept its place: the parts of a date that does not exist stay.
     return sorted(edit for edit in edits if edit.new != text[edit.start : edit.stop])
 
 

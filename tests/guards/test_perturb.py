@@ -25,7 +25,7 @@ texts = st.text(min_size=1, max_size=80).filter(str.strip)
 PHRASES = ["New York", "on 7 May 2023", "on May 7th, 2023", "2023-05-07", "in May 2023"]
 WORDS = """Ann O'Neil McCoy iPhone likes is isn't never May May. A . b-Ann Ann-Sofie went two twofold tea
     teacup 7 7th 2023 30 February 12,500 1:56 3.5 Monday yesterday dog bulldog mother's a an""".split()
-words = st.sampled_from(WORDS + PHRASES)
+words = st.sampled_from([*WORDS, *PHRASES])
 sentences = st.lists(words, min_size=1, max_size=12).map(" ".join)
 
 
