@@ -53,14 +53,22 @@ def polarity(text: str) -> Polarity:
 
 
 def _read(clause: list[str], affirmed: set[str], denied: set[str]) -> None:
-    cue = next(
-        (i for i, word in enumerate(clause) if _is_cue(word, clause[i + 1 : i + 2])), len(clause)
-    )
+    cue, length = _first_cue(clause)
     affirmed.update(terms(clause[:cue]))
-    after = [word for word in clause[cue:] if not _is_cue(word, [])]
+    after = [word for word in clause[cue + length :] if not _is_cue(word)]
     reach = _reach(after)
     denied.update(terms(after[:reach]))
     affirmed.update(terms(after[reach:]))
+
+
+def _first_cue(clause: list[str]) -> tuple[int, int]:
+    """Where the first cue is and how many words it has; the end, if there is none."""
+    for i, word in enumerate(clause):
+        if _is_cue(word):
+            return i, 1
+        if (word, *clause[i + 1 : i + 2]) in _PAIRS:
+            return i, 2
+    return len(clause), 0
 
 
 def _reach(after: list[str]) -> int:
@@ -69,5 +77,5 @@ def _reach(after: list[str]) -> int:
     return len(after) if len(contents) <= _SCOPE else contents[_SCOPE]
 
 
-def _is_cue(word: str, following: list[str]) -> bool:
-    return word in _CUES or word.endswith("n't") or (word, *following) in _PAIRS
+def _is_cue(word: str) -> bool:
+    return word in _CUES or word.endswith("n't")

@@ -111,10 +111,10 @@ def fold(text: str) -> str:
     """
     visible = (
         " " if c in "\n\r\t" else c
-        for c in unicodedata.normalize("NFKC", text)
+        for c in unicodedata.normalize("NFKC", text.translate(_APOSTROPHES))
         if c in "\n\r\t" or unicodedata.category(c) not in _INVISIBLE
     )
-    return "".join(visible).translate(_APOSTROPHES).casefold()
+    return "".join(visible).casefold()
 
 
 def words(text: str) -> list[str]:

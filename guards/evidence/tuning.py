@@ -31,14 +31,14 @@ class Tuning:
     reach: float = 0.07
     near: float = 0.02
     nearest: float = 0.05
-    twin: float = 0.9
+    twin: float = 0.91
     lead: float = 1.0
     times: float = 1.0
     prior: float = 6.0
     decisive: float = 0.1
-    supported: float = 0.4
+    supported: float = 0.5
     coexist: float = 0.6
-    grounded: float = 0.2
+    grounded: float = 0.15
     claims: int = 3
     enough: int = 4
 
