@@ -102,7 +102,7 @@ def sign_flip(
     if n <= _EXACT_UP_TO:
         flips = np.array(list(product((-1.0, 1.0), repeat=n)), dtype=np.float64)
         reached: FloatVector = np.abs(flips @ sums)
-        return int(np.sum(reached >= abs(sums.sum()) - 1e-12)) / 2**n
+        return float(int(np.sum(reached >= abs(sums.sum()) - 1e-12)) / 2**n)
     signs = np.random.default_rng(seed).choice((-1, 1), size=(resamples, n))
     extreme = int(np.sum(np.abs(signs @ sums) >= abs(sums.sum()) - 1e-12))
     return (extreme + 1) / (resamples + 1)

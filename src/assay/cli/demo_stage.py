@@ -55,9 +55,9 @@ class Choice(NamedTuple):
 async def run_demo(choice: Choice) -> None:
     """Play, print, write the report, say what to try next."""
     settings = _settings()
-    guard = guard_named(choice.guard, seed=choice.seed)
-    bare = guard_named(NO_GUARD, seed=choice.seed)
     embedder = open_embedder(choice.embedder)
+    guard = guard_named(choice.guard, seed=choice.seed, embedder=embedder)
+    bare = guard_named(NO_GUARD, seed=choice.seed)
     folder = _free(choice.out or data_folder() / "demo")
     rollout, console = shipped(), Console(highlight=False)
     async with open_model(choice.model, settings=settings, base_url=choice.base_url) as model:

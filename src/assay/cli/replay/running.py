@@ -45,9 +45,12 @@ HEADINGS = {
 @asynccontextmanager
 async def open_equipment(config: RunConfig) -> AsyncGenerator[runner.Equipment]:
     """Open model, embedder and evaluation cache; closed when the block ends."""
+    embedder = open_embedder(config.embedder)
 
     def guard(name: str) -> Guard:
-        return guard_named(name, on_undecided=config.on_undecided, seed=config.seed)
+        return guard_named(
+            name, on_undecided=config.on_undecided, seed=config.seed, embedder=embedder
+        )
 
     async with AsyncExitStack() as stack:
         model = await stack.enter_async_context(
@@ -57,7 +60,7 @@ async def open_equipment(config: RunConfig) -> AsyncGenerator[runner.Equipment]:
         yield runner.Equipment(
             model=model,
             likelihood=None,
-            embedder=open_embedder(config.embedder),
+            embedder=embedder,
             cache=_recorded(cache, config.cassette, model),
             guard=guard,
             renderings=PERTURBATIONS,
