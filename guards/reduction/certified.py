@@ -132,8 +132,6 @@ def _shrink(kept: int, problem: Problem, knowledge: Knowledge) -> Answering:
     while waiting:
         group = [i for i in waiting.popleft() if kept >> i & 1]
         retained = kept & ~coalition_of(group)
-        if not group:
-            continue
         if (yield from knowledge.find_out(retained)):
             kept = retained
         elif len(group) > 1:

@@ -330,13 +330,13 @@ def _lengths(rules: Sequence[int], b: int) -> Ints:
     found = {0: 1, (1 << 2**b) - 1: 1}
     found |= {sum(1 << q for q in subsets if q >> i & 1): 1 for i in range(b)}
     by_length = {1: list(found)}
-    for length in itertools.count(2):
+    length = 1
+    while len(found) < len(rules):
+        length += 1
         fresh: list[int] = []
         for shorter in range(1, length // 2 + 1):
             for f, g in itertools.product(by_length[shorter], by_length[length - shorter]):
                 fresh += [rule for rule in (f & g, f | g) if rule not in found]
                 found |= dict.fromkeys(fresh, length)
-        if len(found) == len(rules):
-            break
         by_length[length] = sorted(set(fresh))
     return np.array([found[rule] for rule in rules], dtype=np.int64)

@@ -129,8 +129,6 @@ def core_robust(
         local = yield from _believe(frame, asker, belief)
         if local is not None:
             return Core(Coalition(frame.globally(local) | frame.needed), "sufficient")
-        if len(frame.outside) == frame.needed.bit_count():
-            return Core(problem.everything, "unreduced")
         missing = yield from _find_missing(frame, asker)
         frame.needed = Coalition(frame.needed | 1 << missing)
 
@@ -140,7 +138,7 @@ def _believe(frame: Frame, asker: _Asker, trust: Trust) -> Generator[Question, b
     table = _rule_table(len(frame.top))
     net = lattice(len(frame.top))
     possible = bool(frame.outside) and frame.needed.bit_count() < len(frame.outside)
-    belief = prior_of(net, (AGAIN if frame.needed else MISSING) if possible else 1e-12)
+    belief = prior_of(net, (AGAIN if frame.needed else MISSING) if possible else 0.0)
     costs = np.array([frame.problem.cost(frame.globally(q)) for q in range(2 ** len(frame.top))])
     cheapest = _cheapest(table, costs)
     while True:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -48,6 +49,14 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     one_minimal: float
 
 
+class Place(NamedTuple):
+    """One condition under one variant of a track, by its number there."""
+
+    track: str
+    variant: int
+    point: Coordinates
+
+
 class _Judged(msgspec.Struct, frozen=True):
     evaluations: int
     sufficient: bool
@@ -75,21 +84,29 @@ def run_tracks(
     Raises:
         KeyError: For an unknown track; names are checked at the border.
     """
-    rows: list[Row] = []
-    for name in names:
-        for at, variant in enumerate(tracks()[name]):
-            judge = partial(judge_all, track=name, variant=at, base=base)
-            points = variant.points()
-            judged = in_processes(judge, points, processes=processes, advance=advance)
-            rows += [_row(name, variant.label, method, [one[method] for one in judged])
-                     for method in runners(name)]  # fmt: skip
-    return rows
+    known = tracks()
+    places = [
+        Place(name, at, point)
+        for name in names
+        for at, variant in enumerate(known[name])
+        for point in variant.points()
+    ]
+    judge = partial(judge_all, base=base)
+    judged = in_processes(judge, places, processes=processes, advance=advance)
+    groups: dict[tuple[str, int], list[dict[str, _Judged]]] = {}
+    for place, one in zip(places, judged, strict=True):
+        groups.setdefault((place.track, place.variant), []).append(one)
+    return [
+        _row(track, known[track][at].label, method, [one[method] for one in group])
+        for (track, at), group in groups.items()
+        for method in runners(track)
+    ]
 
 
-def judge_all(at: Coordinates, *, track: str, variant: int, base: int) -> dict[str, _Judged]:
-    """Every method of a track at one point."""
-    trial = trial_of(tracks()[track][variant], at, base=base)
-    return {name: _judge(run(trial), trial) for name, run in runners(track).items()}
+def judge_all(place: Place, *, base: int) -> dict[str, _Judged]:
+    """Every method of a track at one place."""
+    trial = trial_of(tracks()[place.track][place.variant], place.point, base=base)
+    return {name: _judge(run(trial), trial) for name, run in runners(place.track).items()}
 
 
 def runners(track: str) -> dict[str, Runner]:

@@ -1,9 +1,12 @@
 """The same function over many items on several cores, in order, with progress."""
 
 import multiprocessing
+import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
+from multiprocessing.process import BaseProcess
+from threading import Thread
 from typing import TypeVar
 
 Item = TypeVar("Item")
@@ -43,7 +46,7 @@ def in_processes(
         return results
     # A fork would copy the threads of a progress bar half alive; a spawned process starts clean.
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(processes, mp_context=context) as pool:
+    with ProcessPoolExecutor(processes, context, initializer=_end_with_parent) as pool:
         for chunk, done in zip(chunks, pool.map(work, chunks), strict=True):
             results += done
             advance(len(chunk))
@@ -52,3 +55,15 @@ def in_processes(
 
 def _over(function: Callable[[Item], Result], chunk: Sequence[Item]) -> list[Result]:
     return [function(item) for item in chunk]
+
+
+def _end_with_parent() -> None:
+    """Have this process end when its parent does: a killed parent leaves its pool waiting."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        Thread(target=_wait_and_exit, args=(parent,), daemon=True).start()
+
+
+def _wait_and_exit(parent: BaseProcess) -> None:
+    parent.join()
+    os._exit(1)

@@ -20,7 +20,6 @@ from assay.scenarios.jointcorebench.conditions import (
     hashed,
     uniform,
 )
-from assay.scenarios.jointcorebench.rules import EQUAL_COSTS
 
 
 class Trial(NamedTuple):
@@ -146,9 +145,8 @@ def _rescored(one: Condition, score: Callable[[int, float], float]) -> Trial:
 def _unequal_costs(one: Condition) -> Trial:
     task = one.task
     costs = list(task.costs)
-    if task.family in EQUAL_COSTS:
-        for i in task.support:
-            costs[i] = 3 + int(7 * uniform(one.id, "channel-cost", i))
+    for i in task.support:
+        costs[i] = 3 + int(7 * uniform(one.id, "channel-cost", i))
     return _exact(one, Problem(costs, task.scores))
 
 

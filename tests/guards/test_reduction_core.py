@@ -3,6 +3,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assay.guards.coalitions import Coalition, coalition_of, grand
+from assay.guards.protocols import Ask
 from assay.guards.reduction.certified import core_global
 from assay.guards.reduction.core import Frame, core, core_certificate
 from assay.guards.reduction.hitting import cheapest_hitting_set
@@ -220,3 +221,12 @@ def test_an_answer_that_contradicts_what_followed_changes_nothing_else() -> None
 
     assert knowledge.asked[0b011] is False
     assert knowledge.implied(0b011) is True
+
+
+def test_answers_of_another_rendering_or_draw_are_not_taken_for_plain_ones() -> None:
+    other = Ask(Coalition(0b001), rendering="reordered")
+    redrawn = Ask(Coalition(0b010), draw=1)
+
+    knowledge = Knowledge(grand(3), {other: True, redrawn: True, Ask(Coalition(0b100)): True})
+
+    assert knowledge.asked == {0b100: True}

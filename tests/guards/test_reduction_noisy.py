@@ -113,3 +113,30 @@ def test_an_error_rate_that_says_nothing_is_refused(error: float) -> None:
 def test_no_rendering_is_refused() -> None:
     with pytest.raises(ValueError, match="at least one rendering"):
         looks_at(())
+
+
+def test_an_evaluator_that_never_agrees_leaves_everything() -> None:
+    found = drive(core_robust(PROBLEM, looks_at()), lambda _: False, problem=PROBLEM)
+
+    assert (found.kept, found.certificate) == (PROBLEM.everything, "unreduced")
+
+
+def test_a_core_of_everything_needs_no_final_check() -> None:
+    rule = monotone([PROBLEM.everything])
+    alone = drive(jointcore(range(6)), oracle(rule), problem=PROBLEM)
+
+    found = drive(
+        checked(lambda: jointcore(range(6)), PROBLEM, looks_at()), oracle(rule), problem=PROBLEM
+    )
+
+    assert found.kept == PROBLEM.everything
+    assert found.evaluations == alone.evaluations
+
+
+def test_belief_finds_a_record_far_below_the_top() -> None:
+    problem = Problem([1.0] * 20, [1 - i / 20 for i in range(20)])
+    rule = monotone([1 << 1 | 1 << 15])
+
+    found = drive(core_robust(problem, looks_at()), oracle(rule), problem=problem)
+
+    assert found.kept == 1 << 1 | 1 << 15

@@ -177,3 +177,9 @@ def test_a_score_that_is_not_finite_is_refused(score: float) -> None:
 def test_records_without_cost_or_score_are_refused(costs: list[float], scores: list[float]) -> None:
     with pytest.raises(ValueError, match="one cost and one score per record"):
         Problem(costs, scores)
+
+
+def test_no_records_ask_nothing() -> None:
+    found = drive(jointcore([]), oracle(monotone([1])), problem=flat(1))
+
+    assert (found.kept, found.evaluations) == (EMPTY, 0)

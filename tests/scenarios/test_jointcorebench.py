@@ -16,7 +16,7 @@ from assay.scenarios.jointcorebench.conditions import (
     make_task,
 )
 from assay.scenarios.jointcorebench.exact import ExactReport, run_exact
-from assay.scenarios.jointcorebench.hard import points_of, run_tracks, runners
+from assay.scenarios.jointcorebench.hard import Place, judge_all, points_of, run_tracks, runners
 from assay.scenarios.jointcorebench.methods import EXACT, setting_for
 from assay.scenarios.jointcorebench.parallel import in_processes
 from assay.scenarios.jointcorebench.rules import FAMILIES, rule_for
@@ -64,7 +64,10 @@ PUBLISHED_EVALUATIONS = {
     "jointcore": 11.127,
     "oracle": 0.0,
 }
-SMALL = list(coordinates(Axes(domains=("orders",), sizes=(8, 64), horizons=(1,), blocks=(0,))))
+SMALL = list(
+    coordinates(Axes(domains=("orders",), sizes=(8, 64), supports=(4,), horizons=(1,), blocks=(0,)))
+)
+pytestmark = pytest.mark.timeout(120)  # the plans of the lattice are made once, in a fixture
 
 
 @pytest.fixture(scope="module")
@@ -280,6 +283,16 @@ def test_verify_is_1_minimal_under_every_rule_that_is_not_monotone() -> None:
     found = [(trial, run(trial).kept) for trial in trials]
 
     assert all(is_one_minimal(trial.same, kept) for trial, kept in found)
+
+
+@pytest.mark.parametrize("track", sorted(NOISY))
+def test_every_protected_method_is_judged_under_noise(track: str) -> None:
+    at = tracks()[track][1].points()[0]
+
+    judged = judge_all(Place(track, 1, at), base=EXACT_SEED)
+
+    assert set(judged) == set(runners(track))
+    assert {"core, check", "core, 3 votes, check", "core_robust"} <= set(judged)
 
 
 def test_one_track_is_one_table() -> None:
