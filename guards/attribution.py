@@ -212,4 +212,4 @@ def _sizes(n: int) -> npt.NDArray[np.int64]:
 
 def _absent(n: int, bits: int) -> npt.NDArray[np.int64]:
     every = np.arange(1 << n, dtype=np.int64)
-    return every[every & bits == 0]
+    return np.asarray(every[every & bits == 0], dtype=np.int64)

@@ -21,7 +21,10 @@ from assay.guards.clearing.published import Known, ask_new, verified_filtration
 from assay.guards.coalitions import Coalition, coalition_of, grand
 from assay.scenarios.games_methods import Method
 
-INSTALL = "pip install 'assay[benchmarks]'"
+INSTALL = "pip install 'assay[benchmark]'"
+
+ONLY_WHEN_NAMED = frozenset({"shapiq_proxyspex"})
+"""Peers that take seconds to minutes a game, so that "all methods" leaves them out."""
 
 MOST_PASSES = 8
 """Times an estimator may come back for coalitions it had not asked for before."""

@@ -12,6 +12,7 @@ import numpy as np
 from assay.errors import ConfigError
 from assay.guards.clearing.answers import AnswerKind, Answers
 from assay.guards.clearing.probes import drive
+from assay.guards.coalitions import Utilities
 from assay.scenarios.games import Answerer, Game, Mix, cohort
 from assay.scenarios.games_methods import Method, own_methods, too_large
 from assay.scenarios.games_peers import peer_methods
@@ -117,15 +118,14 @@ def planned_games(plan: Plan, names: Sequence[str]) -> int:
 def peers_missing() -> str:
     """Why the outside peers cannot run; empty if they can."""
     try:
-        for make in peer_methods().values():
-            drive(make(3, Answers(), np.random.default_rng(0)), _nothing)
+        drive(peer_methods()["shapiq_svarm"](3, Answers(), np.random.default_rng(0)), _nothing)
     except ConfigError as error:
         return str(error)
     return ""
 
 
-def _nothing(probes: Sequence[object]) -> np.typing.NDArray[np.float64]:
-    return np.zeros(len(probes))
+def _nothing(probes: Sequence[object]) -> Utilities:
+    return np.zeros(len(probes), dtype=np.float64)
 
 
 def _finished(tasks: Sequence[_Task], workers: int) -> Iterator[tuple[_Task, list[GameScore]]]:

@@ -99,7 +99,7 @@ def _right_subset(
 
 
 def _starts(n: int, rng: np.random.Generator) -> Iterator[Coalition]:
-    """Random subsets of several densities, then single deletions, singletons and pairs."""
+    """Random subsets of several densities, then single deletions, singletons, pairs, nothing."""
     for trial in range(4 * n + 20):
         kept = max(1, round(DENSITIES[trial % len(DENSITIES)] * n)) if n else 0
         yield coalition_of(int(i) for i in rng.permutation(n)[:kept])
@@ -108,6 +108,7 @@ def _starts(n: int, rng: np.random.Generator) -> Iterator[Coalition]:
         yield singleton(i)
     if n <= PAIRS_UP_TO:
         yield from map(coalition_of, combinations(range(n), 2))
+    yield EMPTY
 
 
 def _grow(

@@ -13,6 +13,7 @@ from assay.guards.clearing.answers import Answers, Notebook
 from assay.guards.clearing.findings import Findings
 from assay.guards.clearing.probes import Batch, Clearing, Search, anytime
 from assay.guards.coalitions import (
+    EMPTY,
     Coalition,
     Utilities,
     coalition_of,
@@ -109,7 +110,7 @@ def _right_core(
 
 
 def _cores(n: int, rng: np.random.Generator) -> Iterator[Coalition]:
-    """Singletons, then pairs and random subsets in turn; about ``n ** 2`` in all."""
+    """Singletons, pairs and random subsets in turn, nothing; about ``n ** 2`` in all."""
     for i in rng.permutation(n):
         yield singleton(int(i))
     pairs = [coalition_of(pair) for pair in combinations(range(n), 2)]
@@ -118,6 +119,7 @@ def _cores(n: int, rng: np.random.Generator) -> Iterator[Coalition]:
         if n > 2:  # noqa: PLR2004  # below, pairs are everything
             kept = rng.random(n) < rng.choice([0.3, 0.5, 0.7])
             yield coalition_of(int(i) for i in np.flatnonzero(kept))
+    yield EMPTY
 
 
 def _breakers(findings: Findings, core: Coalition) -> Generator[Batch, Utilities, Coalition]:

@@ -32,6 +32,12 @@ NOTHING_HARMS = 0.02
 NONE_OF_THESE = 0.01
 """Prior chance that no enumerated structure describes the context."""
 
+NEGLIGIBLE = 1e-9
+"""Posterior mass below which a gold or a harm is given up for good."""
+
+WORTH_IT = 0.7
+"""Share of the table that must be left for forgetting not to be worth a copy."""
+
 BASE_RATE = 0.25
 """Chance of a right answer when no enumerated structure describes the context."""
 
@@ -88,7 +94,8 @@ class Posterior:
 
     def __init__(self, n: int, space: Space) -> None:
         self._n = n
-        self._space = space
+        self._golds = space.golds
+        self._harms = space.harms
         self._mass = space.mass.copy()
         self._misfit = NONE_OF_THESE
         blamed = [row.mentioned for row in space.harms.rows]
@@ -103,8 +110,8 @@ class Posterior:
     def observe(self, context: Coalition, log_odds: float) -> None:
         """Take in one answer: natural log of P(answer | right) / P(answer | wrong)."""
         present = membership([context], self._n)
-        gold = self._space.golds.truth(present)[0]
-        harmless = ~self._space.harms.truth(present)[0]
+        gold = self._golds.truth(present)[0]
+        harmless = ~self._harms.truth(present)[0]
         likelihood_right, likelihood_wrong = _likelihoods(log_odds)
         right = np.flatnonzero(gold)[:, None], np.flatnonzero(harmless)[None, :]
         total = self._mass.sum()
@@ -114,6 +121,18 @@ class Posterior:
         rate = BASE_RATE * likelihood_right + (1 - BASE_RATE) * likelihood_wrong
         self._misfit *= rate / (self._misfit * rate + (1 - self._misfit) * fitted)
         self._mass /= self._mass.sum()
+        self._forget_the_impossible()
+
+    def _forget_the_impossible(self) -> None:
+        """Drop golds and harms with next to no mass: later answers then cost less to take in."""
+        golds = np.flatnonzero(self._mass.sum(axis=1) > NEGLIGIBLE)
+        harms = np.flatnonzero(self._mass.sum(axis=0) > NEGLIGIBLE)
+        if golds.size * harms.size > self._mass.size * WORTH_IT:
+            return
+        self._mass = self._mass[np.ix_(golds, harms)]
+        self._mass /= self._mass.sum()
+        self._golds, self._harms = _subset(self._golds, golds), _subset(self._harms, harms)
+        self._blame = self._blame[harms]
 
     def belief(self) -> Belief:
         """The most probable set of harmful candidates."""
@@ -121,16 +140,16 @@ class Posterior:
         by_blame = np.bincount(self._blame, weights=by_harm)
         best = int(by_blame.argmax())
         candidates = np.where(self._blame == best, by_harm, -1.0)
-        return Belief(self._space.harms.rows[int(candidates.argmax())], float(by_blame[best]))
+        return Belief(self._harms.rows[int(candidates.argmax())], float(by_blame[best]))
 
     def hopeless(self) -> float:
         """Probability that no subset of the candidates does the task."""
-        never = [k for k, row in enumerate(self._space.golds.rows) if row.kind == "never"]
+        never = [k for k, row in enumerate(self._golds.rows) if row.kind == "never"]
         return float(self._mass[never].sum())
 
     def blame(self) -> npt.NDArray[np.float64]:
         """Probability of each candidate to be harmful, shape ``(n,)``."""
-        return np.asarray(self._mass.sum(axis=0) @ self._space.harms.mentions, dtype=np.float64)
+        return np.asarray(self._mass.sum(axis=0) @ self._harms.mentions, dtype=np.float64)
 
     def draw(self, count: int, rng: np.random.Generator) -> Draws:
         """Hypotheses drawn by systematic resampling; few draws cover the mass well."""
@@ -147,16 +166,21 @@ class Posterior:
     def predict(self, contexts: Sequence[Coalition], draws: Draws) -> npt.NDArray[np.bool_]:
         """Whether each context is right under each drawn hypothesis, shape ``(m, draws)``."""
         present = membership(contexts, self._n)
-        golds = _rows(self._space.golds, draws.golds).truth(present)
-        return golds & ~_rows(self._space.harms, draws.harms).truth(present)
+        golds = _rows(self._golds, draws.golds).truth(present)
+        return golds & ~_rows(self._harms, draws.harms).truth(present)
 
     def hypotheses(self, draws: Draws) -> list[tuple[Coalition, Coalition]]:
         """Gold and harm of each drawn hypothesis, as coalitions."""
-        golds, harms = self._space.golds.rows, self._space.harms.rows
+        golds, harms = self._golds.rows, self._harms.rows
         return [
             (golds[int(g)].mentioned, harms[int(h)].mentioned)
             for g, h in zip(draws.golds, draws.harms, strict=True)
         ]
+
+
+def _subset(formulas: Formulas, rows: npt.NDArray[np.intp]) -> Formulas:
+    kept = tuple(formulas.rows[int(row)] for row in rows)
+    return Formulas(kept, formulas.any_of[rows], formulas.all_of[rows], formulas.mentions[rows])
 
 
 def _likelihoods(log_odds: float) -> tuple[float, float]:
@@ -165,4 +189,5 @@ def _likelihoods(log_odds: float) -> tuple[float, float]:
 
 
 def _rows(formulas: Formulas, rows: npt.NDArray[np.intp]) -> Formulas:
+    """Like ``_subset`` without the formulas themselves: for truth only, row numbers repeat."""
     return Formulas((), formulas.any_of[rows], formulas.all_of[rows], formulas.mentions[rows])

@@ -72,6 +72,7 @@ def games(  # noqa: PLR0913, PLR0917  # one parameter per option
 def _methods(asked: Sequence[str] | None) -> tuple[list[str], str]:
     """Methods to run, and why the peers are left out (empty if they are not)."""
     from assay.scenarios.games_methods import own_methods  # noqa: PLC0415
+    from assay.scenarios.games_peers import ONLY_WHEN_NAMED  # noqa: PLC0415
     from assay.scenarios.games_runner import all_methods, peers_missing  # noqa: PLC0415
 
     known = all_methods()
@@ -81,7 +82,8 @@ def _methods(asked: Sequence[str] | None) -> tuple[list[str], str]:
     if asked:
         return list(dict.fromkeys(asked)), ""
     missing = peers_missing()
-    return list(own_methods() if missing else known), missing
+    chosen = own_methods() if missing else known
+    return [name for name in chosen if name not in ONLY_WHEN_NAMED], missing
 
 
 def _checked(*, size: int, seed: int, sd: float, limit: int | None, workers: int | None) -> None:
