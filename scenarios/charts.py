@@ -28,11 +28,13 @@ class Estimate(NamedTuple):
 
 
 class Point(NamedTuple):
-    """One labelled dot of a plane."""
+    """One labelled dot of a plane, with its intervals where there are any."""
 
     label: str
     x: float
     y: float
+    x_bounds: tuple[float, float] | None = None
+    y_bounds: tuple[float, float] | None = None
 
 
 class Axis(NamedTuple):
@@ -92,6 +94,12 @@ def plane(points: Sequence[Point], x: Axis, y: Axis) -> str:
     taken: list[tuple[float, float]] = []
     for point in sorted(points, key=lambda point: (-point.y, point.x)):
         at_x, at_y = _x(x, point.x), _y(y, point.y, bottom)
+        if point.x_bounds:
+            ends = (_x(x, point.x_bounds[0]), _x(x, point.x_bounds[1]))
+            _line(svg, ends[0], at_y, ends[1], at_y, kind="whisker")
+        if point.y_bounds:
+            ends = (_y(y, point.y_bounds[0], bottom), _y(y, point.y_bounds[1], bottom))
+            _line(svg, at_x, ends[0], at_x, ends[1], kind="whisker")
         _dot(svg, at_x, at_y, "accent", f"{point.label}: {point.x:g}, {point.y:.3f}")
         _label_near(svg, point.label, at_x, at_y, taken)
     return _serialised(svg)

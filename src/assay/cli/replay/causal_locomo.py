@@ -1,6 +1,7 @@
 """``assay replay causal-locomo``: the benchmark, blind or as published, on any model."""
 
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -57,6 +58,21 @@ def causal_locomo(  # noqa: PLR0913, PLR0917  # one parameter per option
     from_diagnostics: Annotated[
         Path | None, typer.Option(help="Recorded diagnostics (CSV), with --protocol published.")
     ] = None,
+    scores: Annotated[
+        Path | None,
+        typer.Option(help="Recorded scores (JSONL), for the study's tables; published only."),
+    ] = None,
+    answers: Annotated[
+        Path | None,
+        typer.Option(help="Recorded answers (JSONL), to compare two scorers; published only."),
+    ] = None,
+    answer_keys: Annotated[
+        Path | None,
+        typer.Option(help="The Causal-LoCoMo file those answers were scored with, if not --data."),
+    ] = None,
+    markdown: Annotated[
+        Path | None, typer.Option(help="Also write the published tables to this file.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,  # noqa: FBT002  # typer wants it
 ) -> None:
     """Replay Causal-LoCoMo: which memories does each method let into the prompt?
@@ -68,11 +84,19 @@ def causal_locomo(  # noqa: PLR0913, PLR0917  # one parameter per option
         raise nearest("protocol", protocol, PROTOCOLS)
     if on_undecided not in ON_UNDECIDED:
         raise nearest("policy of --on-undecided", on_undecided, ON_UNDECIDED)
+    recorded = {
+        "--from-diagnostics": from_diagnostics,
+        "--scores": scores,
+        "--answers": answers,
+        "--answer-keys": answer_keys,
+        "--markdown": markdown,
+    }
     if protocol == "published":
-        _published(data, from_diagnostics, seed=seed, as_json=as_json)
+        _published(data, recorded, out, seed=seed, as_json=as_json)
         return
-    if from_diagnostics is not None:
-        raise ConfigError("--from-diagnostics goes with --protocol published only")
+    for option, path in recorded.items():
+        if path is not None:
+            raise ConfigError(f"{option} goes with --protocol published only")
     from assay.cli.replay.begin import begin  # noqa: PLC0415  # heavy: only when it runs
 
     config = _config(
@@ -141,9 +165,26 @@ def _config(  # noqa: PLR0913, PLR0917  # the options, once more
     return msgspec.convert(fields, RunConfig)
 
 
-def _published(data: Path, diagnostics: Path | None, *, seed: int, as_json: bool) -> None:
-    from assay.cli.replay.published import published  # noqa: PLC0415  # heavy: only when it runs
+def _published(
+    data: Path, recorded: Mapping[str, Path | None], out: Path | None, *, seed: int, as_json: bool
+) -> None:
+    from assay.cli.replay.published import PublishedFiles, published  # noqa: PLC0415  # heavy
 
+    diagnostics = recorded["--from-diagnostics"]
     if diagnostics is None:
         raise ConfigError("--protocol published replays a recording; pass --from-diagnostics FILE")
-    published(data, diagnostics, seed=seed, as_json=as_json)
+    options = {**recorded, "--out": out}
+    words = ["assay", "replay", "causal-locomo", "--data", str(data), "--protocol", "published"]
+    for option, path in options.items():
+        words += [option, str(path)] if path is not None else []
+    files = PublishedFiles(
+        data=data,
+        diagnostics=diagnostics,
+        scores=recorded["--scores"],
+        answers=recorded["--answers"],
+        answer_keys=recorded["--answer-keys"],
+        out=out,
+        markdown=recorded["--markdown"],
+    )
+    command = shlex.join([*words, "--seed", str(seed)])
+    published(files, command=command, seed=seed, as_json=as_json)
