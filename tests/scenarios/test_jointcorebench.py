@@ -307,7 +307,10 @@ def test_one_track_is_one_table() -> None:
 
 
 def test_a_missing_peer_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(peer, "find_spec", {}.get)
+    def nothing(name: str) -> None:
+        """Finds no package."""
+
+    monkeypatch.setattr(peer, "find_spec", nothing)
 
     with pytest.raises(ConfigError, match=r"assay\[benchmark\]"):
         peer.require_picire()
