@@ -31,13 +31,13 @@ def _tree() -> "Tree":
     )
     branch = tree
     for step in example.steps:
-        mark = "[green]same: deleted[/green]" if step.same else "[red]differs: kept, halved[/red]"
-        if not step.same and size(step.group) == 1:
-            mark = "[red]differs: kept[/red]"
-        line = f"without {_named(members(step.group))} ({size(step.group)}): {mark}"
-        branch = branch.add(line) if not step.same else branch
+        line = f"without {_named(members(step.group))} ({size(step.group)}): "
         if step.same:
-            branch.add(line)
+            branch.add(line + "[green]same: deleted[/green]")
+        elif size(step.group) == 1:
+            branch.add(line + "[red]differs: kept[/red]")
+        else:
+            branch = branch.add(line + "[red]differs: kept, halved[/red]")
     kept = members(example.kept)
     tree.add(
         f"core [bold]{_named(kept)}[/bold], cost {problem.cost(example.kept):g}, "
