@@ -14,7 +14,7 @@ class NoMemory:
         return "no_memory"
 
     async def review(self, case: Case, laboratory: Experimenter) -> Decision:
-        return _decision(self.name, case, (), kept="", left="no memory is used")
+        return decision_of(self.name, case, (), kept="", left="no memory is used")
 
 
 class Vector:
@@ -40,7 +40,7 @@ class Vector:
     async def review(self, case: Case, laboratory: Experimenter) -> Decision:
         scores = [candidate.score for candidate in case.candidates]
         best = sorted(range(len(scores)), key=lambda i: -scores[i])[: self._limit]
-        return _decision(
+        return decision_of(
             self.name,
             case,
             best,
@@ -59,12 +59,13 @@ class FullHistory:
 
     async def review(self, case: Case, laboratory: Experimenter) -> Decision:
         everyone = range(len(case.candidates))
-        return _decision(self.name, case, everyone, kept="every memory is used", left="")
+        return decision_of(self.name, case, everyone, kept="every memory is used", left="")
 
 
-def _decision(
+def decision_of(
     method: str, case: Case, admitted: Iterable[int], *, kept: str, left: str
 ) -> Decision:
+    """A decision that admits these candidates: ``kept`` and ``left`` are the two reasons."""
     chosen = frozenset(admitted)
     return Decision(
         method=method,

@@ -8,6 +8,7 @@ default one that knows no expected answer.
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from statistics import fmean
 from types import MappingProxyType
 from typing import Literal, NamedTuple, TypeAlias, assert_never
 
@@ -15,7 +16,7 @@ from assay.errors import GuardFailed
 from assay.guards.accounting import spent_between
 from assay.guards.coalitions import EMPTY, singleton
 from assay.guards.outcomes import has_answer
-from assay.guards.perturb import perturbation_for
+from assay.guards.perturb import perturbations_for
 from assay.guards.protocols import (
     Ask,
     Case,
@@ -38,10 +39,20 @@ _NAMES: Mapping[Criterion, str] = MappingProxyType(
 
 
 class Effect(NamedTuple):
-    """What was measured about one candidate, in units of the value function; NaN: not measured."""
+    """What was measured about one candidate, in units of the value function; NaN: not measured.
+
+    Attributes:
+        utility: With it minus without any.
+        stability: With it minus perturbed, the mean over its perturbations.
+        least: The least of them.
+        most: The most of them. Another perturbation would fall between the two with probability
+            ``(n - 1) / (n + 1)`` over ``n`` exchangeable ones, whatever their distribution.
+    """
 
     utility: float
     stability: float
+    least: float = math.nan
+    most: float = math.nan
 
 
 def archive_agreement(case: Case, laboratory: Experimenter) -> OutcomeValue:
@@ -71,21 +82,23 @@ def passes(effect: Effect, criterion: Criterion, *, tolerance: float = 0.0) -> b
 class CMI:
     """Causal memory intervention, as published; spends ``2K + 1`` evaluations in one batch.
 
-    With concurrency of at least ``2K + 1`` that is one round. Judging by utility alone without
-    perturbation spends ``K + 1``, by stability alone ``2K``.
+    With concurrency of at least ``2K + 1`` that is one round, with ``K + 1`` two. Judging by utility
+    alone without perturbation spends ``K + 1``, by stability alone ``2K``; each perturbation more
+    than one costs ``K``.
 
     Args:
         on_undecided: What becomes of a candidate that could not be measured.
         seed: Draws the perturbation of each candidate, with its text.
         criterion: Which conditions count.
         perturb: Whether perturbed records are shown at all; without, stability does not count.
+        perturbations: How many different ones to show of each candidate, where so many fit its text.
         tolerance: A stability down to ``-tolerance`` still counts as stable, in units of utility.
         most_records: Admit at most so many, the most useful ones; ``None``: no limit.
         value: Makes the value function of a case.
 
     Raises:
         ValueError: If stability is to decide and nothing is to be perturbed, or on a negative
-            tolerance or limit.
+            tolerance or limit, or a number of perturbations below 1.
     """
 
     def __init__(  # noqa: PLR0913  # the published variants, one field each
@@ -95,12 +108,15 @@ class CMI:
         seed: int = 7,
         criterion: Criterion = "utility_and_stability",
         perturb: bool = True,
+        perturbations: int = 1,
         tolerance: float = 0.0,
         most_records: int | None = None,
         value: ValueFactory = archive_agreement,
     ) -> None:
         if criterion == "stability" and not perturb:
             raise ValueError("stability needs perturbed records; use another criterion")
+        if perturbations < 1:
+            raise ValueError(f"perturbations must be at least 1, got {perturbations!r}")
         if not tolerance >= 0:
             raise ValueError(f"tolerance must be at least 0, got {tolerance!r}")
         if most_records is not None and most_records < 0:
@@ -109,6 +125,7 @@ class CMI:
         self._seed = seed
         self._criterion: Criterion = criterion if perturb else "utility"
         self._perturb = perturb
+        self._perturbations = perturbations
         self._tolerance = tolerance
         self._most_records = most_records
         self._value = value
@@ -130,7 +147,7 @@ class CMI:
         if not case.candidates:
             return Decision(method=self.name, judgements=())
         before = laboratory.ledger()
-        effects = await self._measure(case, laboratory)
+        effects = await self.measure(case, laboratory, self._value(case, laboratory))
         judgements = self._judge(case, effects)
         unsure = any(not judgement.decided for judgement in judgements)
         return Decision(
@@ -140,33 +157,43 @@ class CMI:
             ask=QUESTION if unsure and self._on_undecided == "ask" else "",
         )
 
-    async def _measure(self, case: Case, laboratory: Experimenter) -> list[Effect]:
-        value = self._value(case, laboratory)
-        asks = self._asks(case, value)
-        outcomes = await laboratory.outcomes(asks)
-        _require_an_answer(outcomes)
-        scores = dict(zip(asks, (await value.worth(outcomes)).tolist(), strict=True))
-        s_no = scores.get(value.ask(EMPTY), math.nan)
-        effects: list[Effect] = []
-        for i, candidate in enumerate(case.candidates):
-            s_with = scores[value.ask(singleton(i))]
-            s_pert = scores.get(self._perturbed(i, candidate.record.text, value), math.nan)
-            effects.append(Effect(utility=s_with - s_no, stability=s_with - s_pert))
-        return effects
-
-    def _asks(self, case: Case, value: OutcomeValue) -> list[Ask]:
-        n = len(case.candidates)
+    async def measure(
+        self, case: Case, laboratory: Experimenter, value: OutcomeValue
+    ) -> list[Effect]:
+        """What each candidate does, all asked for in one batch."""
+        about = [self.asks_about(i, case, value) for i in range(len(case.candidates))]
         asks = [] if self._criterion == "stability" else [value.ask(EMPTY)]
-        asks += [value.ask(singleton(i)) for i in range(n)]
-        if self._perturb:
-            asks += [
-                self._perturbed(i, candidate.record.text, value)
-                for i, candidate in enumerate(case.candidates)
-            ]
-        return asks
+        asks += [with_it for with_it, *_ in about]
+        asks += [perturbed for _, *rest in about for perturbed in rest]
+        scores = await scores_of(asks, laboratory, value)
+        s_no = scores.get(value.ask(EMPTY), math.nan)
+        return [self.effect_of(i, case, value, scores, s_no) for i in range(len(about))]
 
-    def _perturbed(self, i: int, text: str, value: OutcomeValue) -> Ask:
-        return value.ask(singleton(i), rendering=perturbation_for(text, seed=self._seed))
+    def asks_about(self, i: int, case: Case, value: OutcomeValue) -> list[Ask]:
+        """The asks that show candidate ``i`` alone: as it is, then perturbed."""
+        names = self._perturbations_of(case.candidates[i].record.text)
+        return [value.ask(singleton(i), rendering=name) for name in ("plain", *names)]
+
+    def effect_of(
+        self, i: int, case: Case, value: OutcomeValue, scores: Mapping[Ask, float], s_no: float
+    ) -> Effect:
+        """What candidate ``i`` does, from the scores of its asks and of the empty prompt."""
+        with_it, *perturbed = self.asks_about(i, case, value)
+        s_with = scores[with_it]
+        differences = [s_with - scores[ask] for ask in perturbed if not math.isnan(scores[ask])]
+        if not differences:
+            return Effect(utility=s_with - s_no, stability=math.nan)
+        return Effect(
+            utility=s_with - s_no,
+            stability=fmean(differences),
+            least=min(differences),
+            most=max(differences),
+        )
+
+    def _perturbations_of(self, text: str) -> tuple[str, ...]:
+        if not self._perturb:
+            return ()
+        return perturbations_for(text, seed=self._seed, count=self._perturbations)
 
     def _judge(self, case: Case, effects: Sequence[Effect]) -> tuple[Judgement, ...]:
         verdicts = [passes(e, self._criterion, tolerance=self._tolerance) for e in effects]
@@ -210,7 +237,7 @@ class CMI:
             )
         if effect.utility <= 0 and self._criterion != "stability":
             return f"the answer is no better with it{_shown(effect.utility)}"
-        return f"a perturbed wording of it serves better{_shown(effect.stability)}"
+        return f"a perturbed wording of it serves better{_ranged(effect)}"
 
     def _reason_to_admit(self, effect: Effect) -> str:
         better = f"the answer is better with it{_shown(effect.utility)}"
@@ -218,11 +245,25 @@ class CMI:
             case "utility":
                 return better
             case "stability":
-                return f"no perturbed wording of it serves better{_shown(effect.stability)}"
+                return f"no perturbed wording of it serves better{_ranged(effect)}"
             case "utility_and_stability":
                 return f"{better}, and no perturbed wording of it serves better"
             case _ as never:
                 assert_never(never)
+
+
+async def scores_of(
+    asks: Sequence[Ask], laboratory: Experimenter, value: OutcomeValue
+) -> dict[Ask, float]:
+    """The worth of each ask, asked in one batch; NaN where nothing was measured.
+
+    Raises:
+        BudgetExceeded: If not all of them fit; none has run then.
+        GuardFailed: If none gave an answer.
+    """
+    outcomes = await laboratory.outcomes(asks)
+    _require_an_answer(outcomes)
+    return dict(zip(asks, (await value.worth(outcomes)).tolist(), strict=True))
 
 
 def _require_an_answer(outcomes: Sequence[Outcome]) -> None:
@@ -232,6 +273,13 @@ def _require_an_answer(outcomes: Sequence[Outcome]) -> None:
             f"none of {len(outcomes)} interventions gave an answer; the first was "
             f"{first.status}: {first.detail}"
         )
+
+
+def _ranged(effect: Effect) -> str:
+    """The stability, with its range where more than one perturbation was shown."""
+    if math.isnan(effect.least) or effect.least == effect.most:
+        return _shown(effect.stability)
+    return f" ({effect.stability:+.2f}, from {effect.least:+.2f} to {effect.most:+.2f})"
 
 
 def _shown(effect: float) -> str:

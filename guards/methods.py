@@ -3,28 +3,51 @@
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from types import MappingProxyType
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from assay.errors import ConfigError
 from assay.guards.baselines import FullHistory, NoMemory, Vector
-from assay.guards.intervention import CMI, ValueFactory, archive_agreement
+from assay.guards.baselines_asking import Reflection, Summary
+from assay.guards.baselines_graph import Graph
+from assay.guards.batched import BatchedCMI
+from assay.guards.intervention import CMI, Criterion, ValueFactory, archive_agreement
 from assay.guards.protocols import Guard, OnUndecided
 from assay.stores.protocols import Embedder
 
-METHODS: tuple[str, ...] = ("no_memory", "vector", "full_history", "cmi", "panel")
-"""What is compared by default, in this order."""
+METHODS: tuple[str, ...] = (
+    "no_memory",
+    "vector",
+    "full_history",
+    "summary",
+    "graph",
+    "reflection",
+    "cmi",
+    "panel",
+)
+"""What is compared by default, in this order: the seven published methods and the panel."""
 
-CMI_VARIANTS: tuple[str, ...] = ("cmi_utility", "cmi_stability", "cmi_no_perturbation")
-"""Published variants of CMI, by name only."""
+CMI_VARIANTS: tuple[str, ...] = (
+    "cmi_utility",
+    "cmi_stability",
+    "cmi_no_perturbation",
+    "cmi_batch",
+)
+"""Published variants of CMI, by name only. The fifth, ``cmi_oracle``, needs the answer key, which
+does not exist here: see ``assay.scenarios.oracle``."""
+
+ORACLE = "cmi_oracle"
+"""The variant that no blind run can have."""
 
 
-def guard_named(
+def guard_named(  # noqa: PLR0913  # whatever any of them takes
     name: str,
     *,
     on_undecided: OnUndecided = "withhold",
     seed: int = 7,
     value: ValueFactory = archive_agreement,
     embedder: Embedder | None = None,
+    perturbations: int = 1,
+    tolerance: float = 0.0,
 ) -> Guard:
     """The guard of this name.
 
@@ -35,42 +58,76 @@ def guard_named(
         value: Value function of CMI and its variants; blind by default.
         embedder: Lets the panel compare texts by meaning; by shared words where it is ``None``.
 
+        perturbations: How many CMI shows of each candidate.
+        tolerance: How far below 0 a stability may be and still count as stable.
+
     Raises:
         ConfigError: If there is none; the message shows the nearest names.
     """
+    if name == ORACLE:
+        raise ConfigError(
+            f"{ORACLE} scores with the answer key, which no guard may see; it runs only as "
+            "--protocol published --method cmi_oracle"
+        )
     make = _MAKERS.get(name)
     if make is None:
         known = (*METHODS, *CMI_VARIANTS)
         near = get_close_matches(name, known, n=3) or known
         raise ConfigError(f"no method {name!r}; did you mean {' or '.join(near)}?")
-    return make(on_undecided, seed, value, embedder)
+    return make(_Wanted(on_undecided, seed, value, embedder, perturbations, tolerance))
 
 
-_Maker: TypeAlias = Callable[[OnUndecided, int, ValueFactory, Embedder | None], Guard]
+class _Wanted(NamedTuple):
+    """What a maker may use."""
+
+    on_undecided: OnUndecided
+    seed: int
+    value: ValueFactory
+    embedder: Embedder | None
+    perturbations: int
+    tolerance: float
 
 
-def _panel(
-    on_undecided: OnUndecided, seed: int, _value: ValueFactory, embedder: Embedder | None
-) -> Guard:
+_Maker: TypeAlias = Callable[[_Wanted], Guard]
+
+
+def _cmi(wanted: _Wanted, *, criterion: Criterion = "utility_and_stability") -> Guard:
+    return CMI(
+        on_undecided=wanted.on_undecided,
+        seed=wanted.seed,
+        value=wanted.value,
+        criterion=criterion,
+        perturbations=wanted.perturbations,
+        tolerance=wanted.tolerance,
+    )
+
+
+def _without_perturbation(wanted: _Wanted) -> Guard:
+    return CMI(
+        on_undecided=wanted.on_undecided, seed=wanted.seed, value=wanted.value, perturb=False
+    )
+
+
+def _panel(wanted: _Wanted) -> Guard:
     from assay.guards.panel import Panel  # noqa: PLC0415  # most methods do without its tables
 
-    return Panel(on_undecided=on_undecided, seed=seed, embedder=embedder)
+    return Panel(on_undecided=wanted.on_undecided, seed=wanted.seed, embedder=wanted.embedder)
 
 
 _MAKERS: Mapping[str, _Maker] = MappingProxyType(
     {
-        "no_memory": lambda _u, _s, _v, _e: NoMemory(),
-        "vector": lambda _u, _s, _v, _e: Vector(),
-        "full_history": lambda _u, _s, _v, _e: FullHistory(),
-        "cmi": lambda u, s, v, _e: CMI(on_undecided=u, seed=s, value=v),
-        "cmi_utility": lambda u, s, v, _e: CMI(
-            on_undecided=u, seed=s, value=v, criterion="utility"
-        ),
-        "cmi_stability": lambda u, s, v, _e: CMI(
-            on_undecided=u, seed=s, value=v, criterion="stability"
-        ),
-        "cmi_no_perturbation": lambda u, s, v, _e: CMI(
-            on_undecided=u, seed=s, value=v, perturb=False
+        "no_memory": lambda _: NoMemory(),
+        "vector": lambda _: Vector(),
+        "full_history": lambda _: FullHistory(),
+        "summary": lambda _: Summary(),
+        "graph": lambda _: Graph(),
+        "reflection": lambda wanted: Reflection(on_undecided=wanted.on_undecided),
+        "cmi": _cmi,
+        "cmi_utility": lambda wanted: _cmi(wanted, criterion="utility"),
+        "cmi_stability": lambda wanted: _cmi(wanted, criterion="stability"),
+        "cmi_no_perturbation": _without_perturbation,
+        "cmi_batch": lambda wanted: BatchedCMI(
+            on_undecided=wanted.on_undecided, seed=wanted.seed, value=wanted.value
         ),
         "panel": _panel,
     }

@@ -303,6 +303,8 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         failure: What went wrong when a fallback acted.
         ask: A question for the user when the policy is to ask.
         certificate: What was verified about the admitted set (``recovered``, ``1-minimal``, ...).
+        shown_as: Whether the prompt shows the admitted records, or a model's summary of them in
+            their place (``assay.guards.tasks.SUMMARISE``, asked of the laboratory: it is cached).
     """
 
     method: str
@@ -312,6 +314,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     failure: str = ""
     ask: str = ""
     certificate: str = ""
+    shown_as: Literal["records", "summary"] = "records"
 
     @property
     def admitted(self) -> tuple[Judgement, ...]:

@@ -1,14 +1,17 @@
 """Carries commands out. Each gives one event, and may be run twice for one command."""
 
+from dataclasses import replace
 from typing import assert_never
 
 import anyio
 import msgspec
 
 from assay.errors import GuardFailed
+from assay.guards.coalitions import EMPTY, Coalition, grand, members
 from assay.guards.failing import fallback, review_with_policy
 from assay.guards.laboratory import Laboratory
 from assay.guards.protocols import Ask, Case, Decision, DeltaSink, Judgement, Message, Request
+from assay.guards.tasks import SUMMARISE
 from assay.runtime.commands import (
     AnyCommand,
     Complete,
@@ -30,6 +33,7 @@ from assay.runtime.prompts import canonical_order
 from assay.runtime.remember import leavings, states_something, turn_of
 from assay.runtime.scenes import Scene, candidates_of, fitted
 from assay.runtime.standing import Standing
+from assay.runtime.summaries import summary_candidate
 from assay.stores.records import Candidate, Namespace, SessionId
 
 QUERY_CHARACTERS = 4000
@@ -133,12 +137,13 @@ class Handlers:
         if command.decision.ask:
             return self._ask_back(command)
         scene = await self._scene(command, recent_tokens=command.recent_tokens)
+        shown, flagged = scene.shown(command.decision), scene.flagged(command.decision)
+        if command.decision.shown_as == "summary" and shown:
+            scene = await self._summed_up(scene, shown)
+            shown, flagged = grand(1), EMPTY
         render = scene.renderer(
-            self._equipment,
-            self._equipment.reply_parameters(command.tools),
-            flagged=scene.flagged(command.decision),
+            self._equipment, self._equipment.reply_parameters(command.tools), flagged=flagged
         )
-        shown = scene.shown(command.decision)
         laboratory = self._equipment.reply_only(self._namespace, render)
         completion = await laboratory.answer(
             _with_results(render(Ask(shown)), command.results),
@@ -152,6 +157,19 @@ class Handlers:
             tool_calls=completion.tool_calls,
             ledger=command.spent + laboratory.ledger(),
         )
+
+    async def _summed_up(self, scene: Scene, shown: Coalition) -> Scene:
+        """The scene with a summary of the shown candidates in their place; the guard has asked for it."""
+        equipment = self._equipment
+        laboratory = equipment.experiments(
+            self._namespace,
+            scene.renderer(equipment, equipment.experiment_parameters(scene.tools)),
+            tuple(candidate.record.id for candidate in scene.candidates),
+        )
+        outcome = await laboratory.outcome(Ask(shown, rendering=SUMMARISE))
+        summed_up = [scene.candidates[i] for i in members(shown)]
+        candidate = summary_candidate(outcome, summed_up, now=scene.now)
+        return replace(scene, candidates=(candidate,))
 
     def _ask_back(self, command: Complete) -> ReplyProduced:
         """The policy is to ask: the question is the reply, and no model is asked."""

@@ -20,6 +20,7 @@ import msgspec
 
 from assay.guards.coalitions import EMPTY, Coalition, contains, members
 from assay.guards.protocols import Ask, Message, Parameters, Renderer, Request
+from assay.guards.tasks import TASKS, Task
 from assay.stores.records import ArchiveTurn, Candidate, MemoryRecord
 
 INSTRUCTIONS = "You are a helpful assistant. Answer briefly."
@@ -164,7 +165,9 @@ def make_renderer(  # noqa: PLR0913  # one call names everything a prompt depend
         flagged: Candidates marked as doubtful wherever they are shown.
 
     Returns:
-        A function that raises ``ValueError`` on a rendering it does not know.
+        A function that raises ``ValueError`` on a rendering it does not know. The renderings of
+        ``assay.guards.tasks`` are known to every renderer: records numbered in the order of
+        ``candidates``, the task before the question.
     """
     frame = _Frame(
         head=_system(instructions or INSTRUCTIONS, now),
@@ -174,10 +177,12 @@ def make_renderer(  # noqa: PLR0913  # one call names everything a prompt depend
     notes = _Notes(candidates, now=now, seed=seed, renderings=renderings, flagged=flagged)
 
     def render(ask: Ask) -> Request:
+        task = TASKS.get(ask.rendering)
+        lines = notes.lines(ask) if task is None else notes.numbered(ask)
         return Request(
             model=model,
-            messages=frame.around(notes.lines(ask)),
-            parameters=_redrawn(parameters, ask.draw),
+            messages=frame.around(lines, task),
+            parameters=_with_room(_redrawn(parameters, ask.draw), task),
         )
 
     return render
@@ -192,6 +197,12 @@ def _redrawn(parameters: Parameters, draw: int) -> Parameters:
     if draw == 0:
         return parameters
     return msgspec.structs.replace(parameters, seed=parameters.seed + draw)
+
+
+def _with_room(parameters: Parameters, task: Task | None) -> Parameters:
+    if task is None or task.tokens <= parameters.max_tokens:
+        return parameters
+    return msgspec.structs.replace(parameters, max_tokens=task.tokens)
 
 
 class _Notes:
@@ -221,6 +232,10 @@ class _Notes:
         chosen = set(members(ask.coalition))
         return [self._line(ask.rendering, i) for i in self._order if i in chosen]
 
+    def numbered(self, ask: Ask) -> list[str]:
+        """The lines as they are, each after its candidate's number from 1, in that order."""
+        return [f"{i + 1}. {self._line('plain', i)}" for i in members(ask.coalition)]
+
     def _line(self, rendering: str, i: int) -> str:
         line = self._made.get((rendering, i))
         if line is None:
@@ -244,9 +259,10 @@ class _Frame(NamedTuple):
     turns: list[Message]
     question: str
 
-    def around(self, lines: list[str]) -> tuple[Message, ...]:
+    def around(self, lines: list[str], task: Task | None) -> tuple[Message, ...]:
         notes = "Notes:\n" + "\n".join(lines) + "\n\n" if lines else ""
-        last = Message(role="user", content=notes + self.question)
+        wanted = f"{task.words}\nQuestion: " if task else ""
+        last = Message(role="user", content=notes + wanted + self.question)
         return (self.head, *_merge([*self.turns, last]))
 
 

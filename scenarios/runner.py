@@ -10,7 +10,7 @@ import msgspec
 
 from assay.errors import BudgetExceeded, GuardError, ModelUnavailable
 from assay.guards.budget import Budget, Limits
-from assay.guards.coalitions import coalition_of
+from assay.guards.coalitions import coalition_of, grand, members
 from assay.guards.laboratory import Laboratory
 from assay.guards.protocols import (
     Ask,
@@ -25,7 +25,9 @@ from assay.guards.protocols import (
     Parameters,
     Renderer,
 )
+from assay.guards.tasks import SUMMARISE
 from assay.runtime.prompts import canonical_order, make_renderer
+from assay.runtime.summaries import summary_candidate
 from assay.scenarios.folder import RunFolder
 from assay.scenarios.paying import NotedCache
 from assay.scenarios.runs import Paid, Row, RunConfig, Unit
@@ -213,6 +215,8 @@ class _Bench(NamedTuple):
         flagged = frozenset(i for i, j in enumerate(decision.judgements) if j.flagged)
         ask = Ask(coalition_of(admitted))
         try:
+            if decision.shown_as == "summary" and admitted:
+                return await self._answer_from_summary(ask, candidates, laboratory)
             if flagged:
                 request = self._renderer(candidates, flagged)(ask)
                 shown = [candidates[i].record.id for i in admitted]
@@ -224,6 +228,19 @@ class _Bench(NamedTuple):
         if outcome.status == "unavailable":
             raise ModelUnavailable(outcome.detail)
         return outcome.status, outcome.text
+
+    async def _answer_from_summary(
+        self, ask: Ask, candidates: Sequence[Candidate], laboratory: Laboratory
+    ) -> tuple[str, str]:
+        """The same, with the summary that the guard asked for in the place of the records."""
+        asked = msgspec.structs.replace(ask, rendering=SUMMARISE)
+        summary = await laboratory.outcome(asked)
+        shown = [candidates[i] for i in members(ask.coalition)]
+        candidate = summary_candidate(summary, shown, now=self.example.now)
+        request = self._renderer([candidate], frozenset())(Ask(grand(1)))
+        ids = [candidate.record.id for candidate in shown]
+        completion = await laboratory.answer(request, record_ids=ids)
+        return "truncated" if completion.finish_reason == "length" else "answered", completion.text
 
 
 async def reviewed(guard: Guard, case: Case, laboratory: Laboratory) -> Decision:
