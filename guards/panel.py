@@ -9,7 +9,7 @@ from assay.guards.evidence.relevance import EmbeddedMeasure, Measure, WordMeasur
 from assay.guards.evidence.settle import Finding, Provenance, settle
 from assay.guards.evidence.text import content
 from assay.guards.evidence.trust import Trust, newer_words, restated_by, trust_of
-from assay.guards.evidence.tuning import BY_WORDS, EMBEDDED, Tuning
+from assay.guards.evidence.tuning import BY_WORDS, CALIBRATED, EMBEDDED, Tuning
 from assay.guards.protocols import Case, Decision, Experimenter, Judgement, OnUndecided
 from assay.guards.undecided import QUESTION, undecided
 from assay.guards.verifying import Checked, check
@@ -34,7 +34,8 @@ class Panel:
     Args:
         on_undecided: What becomes of candidates that nothing decided.
         seed: Part of every guard's interface; nothing is drawn here.
-        embedder: Measures likeness by meaning; by shared words where it is ``None``.
+        embedder: Measures likeness by meaning; by shared words where it is ``None``, or another than
+            the thresholds are calibrated for and no ``tuning`` is given.
         trust: Whether origins count. Off, texts and archive decide alone.
         tuning: Thresholds; by default those that fit the measure.
     """
@@ -50,8 +51,13 @@ class Panel:
     ) -> None:
         self._on_undecided: OnUndecided = on_undecided
         self._seed = seed
-        self._measure: Measure = WordMeasure() if embedder is None else EmbeddedMeasure(embedder)
-        self._tuning = tuning or (BY_WORDS if embedder is None else EMBEDDED)
+        # Cosines of another embedder spread differently: without thresholds for it, words decide.
+        is_calibrated = embedder is not None and embedder.name.startswith(CALIBRATED)
+        by_meaning = embedder is not None and (is_calibrated or tuning is not None)
+        self._measure: Measure = (
+            EmbeddedMeasure(embedder) if embedder is not None and by_meaning else WordMeasure()
+        )
+        self._tuning = tuning or (EMBEDDED if by_meaning else BY_WORDS)
         self._trust = trust
 
     @property

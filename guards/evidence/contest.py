@@ -4,6 +4,8 @@ import math
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+import numpy as np
+
 from assay.guards.evidence.brief import Brief
 from assay.guards.evidence.denial import Polarity
 from assay.guards.evidence.relevance import Likeness
@@ -11,6 +13,8 @@ from assay.guards.evidence.times import agreement_of
 
 _FLOOR: Final = 0.2
 _BEARING: Final = 0.3
+_LONE: Final = 0.3
+_COMPANY: Final = 2
 
 
 class Contest(NamedTuple):
@@ -31,6 +35,10 @@ class Contest(NamedTuple):
     is_contested: bool
     turns: tuple[str, ...]
 
+    def reversed(self) -> "Contest":
+        """The same contest seen from the second record."""
+        return self._replace(left=self.right, right=self.left, times=-self.times)
+
 
 def contest(brief: Brief, i: int, j: int) -> Contest:
     """Weigh candidate ``i`` against candidate ``j``."""
@@ -38,19 +46,31 @@ def contest(brief: Brief, i: int, j: int) -> Contest:
     weights = brief.weights(pool, i, j)
     said = [brief.said[t] for t in pool]
     floored = _FLOOR + (1 - _FLOOR) * weights
+    for_left, for_right = (floored * together(brief, k, pool) for k in (i, j))
     left, right = _only(brief, i, j), _only(brief, j, i)
     left_times = agreement_of(brief, i, pool, weights)
     right_times = agreement_of(brief, j, pool, weights)
     both_times = left_times is not None and right_times is not None
     return Contest(
-        left=support(left, said, floored, brief.speakers),
-        right=support(right, said, floored, brief.speakers),
+        left=support(left, said, for_left, brief.speakers),
+        right=support(right, said, for_right, brief.speakers),
         times=left_times - right_times
         if left_times is not None and right_times is not None
         else 0.0,
         is_contested=both_times or (any(left) and any(right)),
         turns=closest(brief, pool, weights),
     )
+
+
+def together(brief: Brief, i: int, pool: Sequence[int]) -> Likeness:
+    """How far each turn holds more than one word of a candidate, in [_LONE, 1].
+
+    A turn that shares a single word with a record, be it the contested value, hardly speaks of it.
+    """
+    own = brief.claims[i].affirmed | brief.claims[i].denied
+    own -= brief.speakers
+    shared = (len(own & (brief.said[t].affirmed | brief.said[t].denied)) for t in pool)
+    return np.array([_LONE + (1 - _LONE) * min(max(n - 1, 0) / _COMPANY, 1.0) for n in shared])
 
 
 def closest(brief: Brief, pool: Sequence[int], weights: Likeness) -> tuple[str, ...]:

@@ -16,11 +16,13 @@ class Grounding(NamedTuple):
     Attributes:
         score: Support for its claims plus agreement of its times, in [-1, 2.1]; 1 if it claims
             nothing that the question does not already say.
+        times: Agreement of its times, in [0, 1.1]; ``None`` if it claims none.
         claims: How many words and times it claims beyond the question.
         turns: Ids of the turns closest to it.
     """
 
     score: float
+    times: float | None
     claims: int
     turns: tuple[str, ...]
 
@@ -33,11 +35,11 @@ def grounding(brief: Brief, i: int) -> Grounding:
     times = agreement_of(brief, i, pool, weights)
     count = len(claims.affirmed) + len(claims.denied) + (times is not None)
     if not count:
-        return Grounding(score=1.0, claims=0, turns=closest(brief, pool, weights))
+        return Grounding(score=1.0, times=None, claims=0, turns=closest(brief, pool, weights))
     floored = _FLOOR + (1 - _FLOOR) * weights
     said = [brief.said[t] for t in pool]
     score = support(claims, said, floored, brief.speakers) + (times or 0.0)
-    return Grounding(score=score, claims=count, turns=closest(brief, pool, weights))
+    return Grounding(score=score, times=times, claims=count, turns=closest(brief, pool, weights))
 
 
 def _claims(brief: Brief, i: int) -> Polarity:

@@ -120,10 +120,9 @@ class _Court:
             self._hear_update(i, j)
             return True
         if abs(score) > self._tuning.decisive:
-            winner, loser = (i, j) if score > 0 else (j, i)
-            lost = heard.right if score > 0 else heard.left
-            if lost <= self._tuning.supported or abs(heard.times) > self._tuning.decisive:
-                self._refute(loser, winner, heard)
+            winner, loser, seen = (i, j, heard) if score > 0 else (j, i, heard.reversed())
+            if seen.right <= self._tuning.supported or abs(seen.times) > self._tuning.decisive:
+                self._refute(loser, winner, seen)
             return True
         return self._hear_update(i, j) or self._hear_trust(i, j)
 
@@ -137,10 +136,15 @@ class _Court:
         for i, t in enumerate(trust):
             if t > Trust.OUTSIDE or i in self._against or self._provenance.restates[i]:
                 continue
-            ground = self._ground(self._brief, i)
-            if ground.claims and ground.score >= self._tuning.coexist:
+            if self._was_said(self._ground(self._brief, i)):
                 continue
             self._against[i] = _OUTSIDE if insider_stands else _UNCONFIRMED
+
+    def _was_said(self, ground: Grounding) -> bool:
+        """Whether past conversations confirm a record: most of its claims, and its times if any."""
+        values = ground.score - (ground.times or 0.0)
+        at_that_time = ground.times is None or ground.times > self._tuning.decisive
+        return bool(ground.claims) and values >= self._tuning.coexist and at_that_time
 
     def hear_ungrounded(self) -> None:
         """Many claims of which nothing was ever said leave a candidate undecided."""
@@ -232,7 +236,11 @@ class _Court:
     def _refute(self, loser: int, winner: int, heard: Contest) -> None:
         reason = "The past conversations support another memory against it."
         self._against[loser] = Finding("refuted", "evidence", reason, heard.turns)
-        self._for[winner] = heard.turns
+        if max(heard.left, heard.times) > 0:
+            self._for[winner] = heard.turns
+        else:
+            # Being less wrong than another is no evidence of being right.
+            self._against.setdefault(winner, _undecided_ground(heard.turns))
 
     def _hear_update(self, i: int, j: int) -> bool:
         for new, old in ((i, j), (j, i)):

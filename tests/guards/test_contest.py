@@ -14,10 +14,16 @@ PRIUS, TESLA = "Evan drives a Prius.", "Evan drives a Tesla."
 
 
 async def test_the_value_that_was_said_has_all_the_support() -> None:
-    heard = contest(await brief(CAR, [PRIUS, TESLA], "I love my Prius."), 0, 1)
+    heard = contest(await brief(CAR, [PRIUS, TESLA], "I drive my Prius: what a car, Evan."), 0, 1)
 
     assert (heard.left, heard.right, heard.times) == (1.0, 0.0, 0.0)
     assert heard.turns == ("t0",)
+
+
+async def test_a_turn_that_shares_one_word_alone_hardly_supports_it() -> None:
+    heard = contest(await brief(CAR, [PRIUS, TESLA], "A Prius overtook us."), 0, 1)
+
+    assert heard.left == pytest.approx(0.3)
 
 
 async def test_a_contest_reads_the_same_from_both_sides() -> None:
@@ -47,7 +53,7 @@ async def test_a_denial_that_was_said_is_borne_out() -> None:
 
     heard = contest(await brief("Does Andrew keep animals?", texts, "I don't have any pets."), 0, 1)
 
-    assert heard.left == 1.0
+    assert heard.left == pytest.approx(0.3)
     assert heard.right == 0.0
 
 
@@ -60,7 +66,8 @@ async def test_the_name_of_a_speaker_supports_nothing() -> None:
 
     heard = contest(await brief("Who did Maria have dinner with?", texts, *said), 0, 1)
 
-    assert (heard.left, heard.right) == (0.0, 1.0)
+    assert heard.left == 0.0
+    assert heard.right == pytest.approx(0.65)
     assert heard.is_contested
 
 

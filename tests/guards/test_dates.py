@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.guards.evidence.dates import mentions
+from assay.guards.evidence.dates import mentions, undated
 from assay.guards.evidence.spans import Span, agreement, away, day_span, month_span, year_span
 
 THURSDAY = date(2023, 5, 25)
@@ -35,6 +35,13 @@ def first_reading(text: str, said_on: date | None = THURSDAY) -> Span:
         ("the week of April 3rd to 9th, 2023", "2023-04-03", "2023-04-09"),
         ("between 26 March 2023 and 20 April 2023", "2023-03-26", "2023-04-20"),
         ("a few years before 2023", "2018-01-01", "2021-12-31"),
+        ("mid May 2023", "2023-05-11", "2023-05-21"),
+        ("the end of May 2023", "2023-05-22", "2023-05-31"),
+        ("the weekend after 25 May 2023", "2023-05-27", "2023-05-28"),
+        ("the Friday after 25 May 2023", "2023-05-26", "2023-05-26"),
+        ("two days after 25 May 2023", "2023-05-27", "2023-05-27"),
+        ("several weeks before 25 May 2023", "2023-04-03", "2023-05-07"),
+        ("the week of 25 May 2023", "2023-05-22", "2023-05-28"),
     ],
 )
 def test_an_absolute_time_needs_no_day_to_stand_on(text: str, first: str, last: str) -> None:
@@ -64,6 +71,20 @@ def test_an_absolute_time_needs_no_day_to_stand_on(text: str, first: str, last: 
         ("last August", "2022-08-01", "2022-08-31"),
         ("for 3 years now", "2020-01-01", "2020-12-31"),
         ("on June 2nd", "2023-06-02", "2023-06-02"),
+        ("in April", "2023-04-01", "2023-04-30"),
+        ("in two weeks", "2023-06-05", "2023-06-11"),
+        ("this weekend", "2023-05-27", "2023-05-28"),
+        ("next weekend", "2023-06-03", "2023-06-04"),
+        ("on Monday", "2023-05-22", "2023-05-22"),
+        ("this week", "2023-05-22", "2023-05-28"),
+        ("next August", "2023-08-01", "2023-08-31"),
+        ("next April", "2024-04-01", "2024-04-30"),
+        ("this summer", "2023-06-01", "2023-08-31"),
+        ("last spring", "2022-03-01", "2022-05-31"),
+        ("next spring", "2024-03-01", "2024-05-31"),
+        ("recently", "2023-05-12", "2023-05-25"),
+        ("the other day", "2023-05-18", "2023-05-24"),
+        ("tomorrow", "2023-05-26", "2023-05-26"),
     ],
 )
 def test_a_relative_time_is_resolved_against_the_day_it_was_said(
@@ -80,6 +101,23 @@ def test_a_misspelt_month_is_read() -> None:
 
 def test_a_date_that_does_not_exist_is_no_mention() -> None:
     assert mentions("30 February 2023", THURSDAY) == []
+
+
+def test_a_range_with_an_impossible_end_is_its_first_day() -> None:
+    assert first_reading("April 3 to 31, 2023", None) == day_span(date(2023, 4, 3))
+
+
+def test_a_day_without_a_year_needs_a_day_to_stand_on() -> None:
+    assert mentions("on June 2nd, or in April", None) == []
+
+
+@pytest.mark.parametrize("text", ["for 3 years", "almost two months"])
+def test_a_length_of_time_stays_in_an_undated_text(text: str) -> None:
+    assert undated(text) == text
+
+
+def test_an_undated_text_keeps_the_rest() -> None:
+    assert undated("On 7 May 2023 Ann ran, last week").split() == ["on", "ann", "ran,"]
 
 
 def test_may_as_a_verb_is_no_month() -> None:

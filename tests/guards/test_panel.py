@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from assay.guards.evidence.tuning import Tuning
 from assay.guards.panel import Panel
 from assay.guards.protocols import Case, OnUndecided
 from assay.stores.embeddings import HashingEmbedder
@@ -183,12 +184,24 @@ def _by_text(decision: object, records: Sequence[MemoryRecord]) -> dict[str, tup
     return {r.text: (j.admitted, j.reason, j.method) for r, j in zip(records, judged, strict=True)}
 
 
-async def test_an_embedder_measures_meaning() -> None:
+async def test_an_embedder_without_thresholds_leaves_it_to_words() -> None:
     asked = conflict()
 
-    decision = await Panel(embedder=HashingEmbedder()).review(asked, EchoLaboratory())
+    by_words = await Panel().review(asked, EchoLaboratory(texts_of(asked)))
+    hashing = await Panel(embedder=HashingEmbedder()).review(asked, EchoLaboratory(texts_of(asked)))
 
-    assert [j.record_id for j in decision.judgements] == [PRIUS, TESLA, BREAD]
+    assert hashing.judgements == by_words.judgements
+
+
+async def test_an_embedder_with_thresholds_measures_meaning() -> None:
+    asked = conflict()
+    tuning = Tuning(reach=2.0, near=2.0, twin=-2.0)
+
+    decision = await Panel(embedder=HashingEmbedder(), tuning=tuning).review(
+        asked, EchoLaboratory()
+    )
+
+    assert [j.admitted for j in decision.judgements][:2] == [True, False]
 
 
 @given(

@@ -56,7 +56,9 @@ async def test_a_false_record_far_behind_needs_no_contest() -> None:
 
 
 async def test_two_supported_claims_stand_together() -> None:
-    found = await settled({PRIUS: 0.9, TESLA: 0.9, BREAD: 0.7}, "My Prius and my Tesla.")
+    found = await settled(
+        {PRIUS: 0.9, TESLA: 0.9, BREAD: 0.7}, "I drive my Prius, Evan drives his Tesla."
+    )
 
     assert standings(found) == ["stands", "stands", "aside"]
 
