@@ -33,11 +33,12 @@ def surrogate(
     n = present.shape[1]
     if not measured.any():
         return np.full(n, np.nan)
-    columns = present[measured].astype(np.float64)
-    columns = columns - columns.mean(axis=0)
+    columns: npt.NDArray[np.float64] = present[measured].astype(np.float64)
+    columns = np.asarray(columns - columns.mean(axis=0), dtype=np.float64)
     target = utilities[measured] - utilities[measured].mean()
     rows = columns.shape[0]
-    gram, pull = columns.T @ columns / rows, columns.T @ target / rows
+    gram: npt.NDArray[np.float64] = np.asarray(columns.T @ columns / rows, dtype=np.float64)
+    pull: npt.NDArray[np.float64] = np.asarray(columns.T @ target / rows, dtype=np.float64)
     return _descend(gram, pull, penalty, sweeps)
 
 

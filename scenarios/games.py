@@ -189,8 +189,10 @@ def _structures(size: int, mix: Mix) -> list[Structure]:
 
 def shares(size: int) -> list[Structure]:
     """The paper's shares of structures, by largest remainder; exact at its own size."""
-    exact = [(kind, size * count / PAPER_SIZE) for kind, count in PAPER_MIX]
-    counts = {kind: int(share) for kind, share in exact}
+    exact: list[tuple[Structure, float]] = [
+        (kind, size * count / PAPER_SIZE) for kind, count in PAPER_MIX
+    ]
+    counts: dict[Structure, int] = {kind: int(share) for kind, share in exact}
     by_remainder = sorted(exact, key=lambda pair: -(pair[1] - int(pair[1])))
     for kind, _ in by_remainder[: size - sum(counts.values())]:
         counts[kind] += 1

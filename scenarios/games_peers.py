@@ -142,7 +142,3 @@ def _of(name: str) -> Callable[..., _Approximator]:
         ) from error
     found: Callable[..., _Approximator] = getattr(module, name)
     return found
-
-
-def _choose(n: int, k: int) -> int:
-    return int(np.prod([(n - i) / (i + 1) for i in range(k)], initial=1.0).round())

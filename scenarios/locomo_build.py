@@ -136,6 +136,8 @@ def _first_natural(cases: Sequence[FaultCase]) -> list[FaultCase]:
 async def _retrieved(
     conversation: Conversation, cases: Sequence[FaultCase], embedder: Embedder
 ) -> list[FaultCase]:
+    if not cases:
+        return []
     namespace = Namespace(conversation.id)
     words: Bm25[RecordId] = Bm25()
     for turn in conversation.turns.values():
@@ -143,10 +145,13 @@ async def _retrieved(
     names = [RecordId(name) for name in conversation.turns]
     texts = [turn.shown for turn in conversation.turns.values()]
     passages = await embedder.embed(texts, kind="passage")
+    questions = await embedder.embed([case.question for case in cases], kind="query")
+    written = await embedder.embed([f.text for c in cases for f in c.faults], kind="passage")
     found: list[FaultCase] = []
-    for case in cases:
-        question = (await embedder.embed([case.question], kind="query"))[0]
-        faults = await embedder.embed([fault.text for fault in case.faults], kind="passage")
+    start = 0
+    for case, question in zip(cases, questions, strict=True):
+        faults = written[start : start + len(case.faults)]
+        start += len(case.faults)
         ids = [RecordId(fault.id) for fault in case.faults]
         for name, fault in zip(ids, case.faults, strict=True):
             words.add(namespace, name, fault.text)
@@ -169,6 +174,8 @@ def _dense(names: Sequence[RecordId], vectors: FloatMatrix, question: FloatMatri
 def _mix(natural: Sequence[FaultCase], seed: int) -> tuple[list[FaultCase], list[FaultCase]]:
     """As many of each structure as the paper has, by hash; the rest is spare.
 
+    Foils that share only the form of the answer come last.
+
     Where direct or redundant cases are too few, joint ones fill the cohort up.
     """
     wanted = Counter(shares(COHORT))
@@ -180,7 +187,11 @@ def _mix(natural: Sequence[FaultCase], seed: int) -> tuple[list[FaultCase], list
     for structure in STRUCTURES:
         ranked = sorted(
             (case for case in natural if case.structure == structure),
-            key=lambda case: (pick(1 << 60, str(seed), "cohort", case.id), case.id),
+            key=lambda case: (
+                case.foil_kind == "phrase",
+                pick(1 << 60, str(seed), "cohort", case.id),
+                case.id,
+            ),
         )
         chosen += ranked[: wanted[structure]]
         spare += ranked[wanted[structure] :]

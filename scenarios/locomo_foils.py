@@ -15,7 +15,7 @@ from assay.scenarios.locomo_words import LEXICON, lexicon_types, normal
 AnswerKind: TypeAlias = Literal["date", "number", "span"]
 FoilKind: TypeAlias = Literal["date", "number", "entity", "phrase"]
 
-MONTHS = (
+MONTHS: Sequence[str] = (
     "January February March April May June July August September October November December"
 ).split()
 _MONTH = "|".join(MONTHS)
@@ -24,7 +24,7 @@ _MONTH_DAY = re.compile(rf"\b({_MONTH})(\s)(\d{{1,2}})(,?\s?)(\d{{4}})", re.IGNO
 _MONTH_YEAR = re.compile(rf"\b({_MONTH})(,?\s?)(\d{{4}})", re.IGNORECASE)
 _YEAR = re.compile(r"\b(?:19[5-9]\d|20[0-3]\d)\b")
 
-WORDS = (
+WORDS: Sequence[str] = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen "
     "fifteen sixteen seventeen eighteen nineteen twenty"
 ).split()

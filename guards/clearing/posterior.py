@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -153,11 +153,12 @@ class Posterior:
 
     def draw(self, count: int, rng: np.random.Generator) -> Draws:
         """Hypotheses drawn by systematic resampling; few draws cover the mass well."""
-        cumulative = self._mass.ravel().cumsum()
+        cumulative: npt.NDArray[np.float64] = self._mass.ravel().cumsum()
         points = (rng.random() + np.arange(count)) / count * cumulative[-1]
-        flat = np.minimum(np.searchsorted(cumulative, points), cumulative.shape[0] - 1)
-        golds, harms = np.divmod(flat, self._mass.shape[1])
-        return Draws(golds, harms)
+        # numpy's stubs leave the type of the places open.
+        places = cast("npt.NDArray[np.intp]", np.digitize(points, cumulative))
+        flat = np.minimum(places, cumulative.shape[0] - 1)
+        return Draws(flat // self._mass.shape[1], flat % self._mass.shape[1])
 
     def blamed(self, draws: Draws) -> npt.NDArray[np.intp]:
         """A number per drawn hypothesis; the same number means the same harmful candidates."""

@@ -1,6 +1,7 @@
 """``assay replay games`` and ``assay faults build`` as typed by a user."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from assay.cli import main
 FIGURES = {"evaluations", "rounds", "recall", "complete", "exact", "recovery", "extra", "silent"}
 
 
-def run(arguments: list[str]) -> int:
+def run(arguments: Sequence[str]) -> int:
     with pytest.raises(SystemExit) as caught:
         main(arguments)
     return int(caught.value.code or 0)

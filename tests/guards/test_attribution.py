@@ -169,7 +169,11 @@ def test_exact_values_and_pairs_equal_those_of_shapiq(n: int, seed: int) -> None
     shapiq = pytest.importorskip("shapiq", reason=reason)
     table = random_table(n, seed)
     weights = 1 << np.arange(n)
-    computer = shapiq.ExactComputer(lambda rows: table[rows @ weights], n_players=n)
+
+    def game(rows: np.ndarray) -> np.ndarray:
+        return np.asarray(table[rows @ weights])
+
+    computer = shapiq.ExactComputer(game, n_players=n)
 
     values = computer("SV", 1).get_n_order_values(1)
     pairs = computer("SII", 2).get_n_order_values(2)

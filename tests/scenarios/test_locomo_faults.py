@@ -42,7 +42,7 @@ def small_file(folder: Path) -> Path:
             {"speaker": "Melanie", "dia_id": "D1:3", "text": "Look!", "blip_caption": "a red bowl"},
         ],
     }
-    questions = [
+    questions: list[tuple[str, str | int | None, list[str], int]] = [
         ("When did Caroline go to the support group?", "7 May 2023", ["D1:1"], 2),
         ("Where did Melanie move from?", "Sweden", ["D1:2; D1:3", "D"], 4),
         ("Where did Melanie move from?", "Sweden", ["D1:2"], 4),
