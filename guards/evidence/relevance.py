@@ -82,12 +82,18 @@ def shared_words(queries: Sequence[str], texts: Sequence[str]) -> Likeness:
     """
     collections = [Counter(stems(text)) for text in texts]
     weight = _rarity(collections)
+    given = [_weighted(collection, weight) for collection in collections]
+    asked = [_weighted(Counter(stems(query)), weight) for query in queries]
     result = np.zeros((len(queries), len(texts)))
-    for row, query in enumerate(queries):
-        asked = Counter(stems(query))
-        for column, collection in enumerate(collections):
-            result[row, column] = _cosine(asked, collection, weight)
+    for row, query in enumerate(asked):
+        for column, text in enumerate(given):
+            result[row, column] = _cosine(query, text)
     return result
+
+
+class _Weighted(NamedTuple):
+    weights: dict[str, float]
+    norm: float
 
 
 def _rarity(collections: Sequence[Counter[str]]) -> dict[str, float]:
@@ -96,14 +102,16 @@ def _rarity(collections: Sequence[Counter[str]]) -> dict[str, float]:
     return {word: math.log(1 + total / count) for word, count in seen.items()}
 
 
-def _cosine(a: Counter[str], b: Counter[str], weight: dict[str, float]) -> float:
-    default = math.log(2 + len(weight))
-    norms = math.sqrt(_square(a, weight, default) * _square(b, weight, default))
+def _weighted(counts: Counter[str], rarity: dict[str, float]) -> _Weighted:
+    unseen = math.log(2 + len(rarity))
+    weights = {word: n * rarity.get(word, unseen) for word, n in counts.items()}
+    return _Weighted(weights, math.sqrt(math.fsum(w * w for w in weights.values())))
+
+
+def _cosine(a: _Weighted, b: _Weighted) -> float:
+    norms = a.norm * b.norm
     if norms == 0.0:
         return 0.0
-    shared = sorted(a.keys() & b.keys())
-    return min(1.0, math.fsum(a[w] * b[w] * weight.get(w, default) ** 2 for w in shared) / norms)
-
-
-def _square(counts: Counter[str], weight: dict[str, float], default: float) -> float:
-    return math.fsum((n * weight.get(w, default)) ** 2 for w, n in sorted(counts.items()))
+    shared = a.weights.keys() & b.weights.keys()
+    # fsum is exact, so the order of a set does not reach the last bit.
+    return min(1.0, math.fsum(a.weights[w] * b.weights[w] for w in shared) / norms)

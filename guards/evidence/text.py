@@ -109,6 +109,8 @@ def fold(text: str) -> str:
 
     Line breaks become spaces.
     """
+    if text.isascii() and text.isprintable():
+        return text.translate(_APOSTROPHES).casefold()
     visible = (
         " " if c in "\n\r\t" else c
         for c in unicodedata.normalize("NFKC", text.translate(_APOSTROPHES))

