@@ -11,6 +11,7 @@ from assay.guards.baselines_asking import Reflection, Summary
 from assay.guards.baselines_graph import Graph
 from assay.guards.batched import BatchedCMI
 from assay.guards.intervention import CMI, Criterion, ValueFactory, archive_agreement
+from assay.guards.jointcore import JointCore
 from assay.guards.protocols import Guard, OnUndecided
 from assay.stores.protocols import Embedder
 
@@ -23,8 +24,10 @@ METHODS: tuple[str, ...] = (
     "reflection",
     "cmi",
     "panel",
+    "jointcore",
 )
-"""What is compared by default, in this order: the seven published methods and the panel."""
+"""What is compared by default, in this order: the seven published methods, the panel, and group
+deletion."""
 
 CMI_VARIANTS: tuple[str, ...] = (
     "cmi_utility",
@@ -130,5 +133,6 @@ _MAKERS: Mapping[str, _Maker] = MappingProxyType(
             on_undecided=wanted.on_undecided, seed=wanted.seed, value=wanted.value
         ),
         "panel": _panel,
+        "jointcore": lambda _: JointCore(),
     }
 )

@@ -305,6 +305,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         certificate: What was verified about the admitted set (``recovered``, ``1-minimal``, ...).
         shown_as: Whether the prompt shows the admitted records, or a model's summary of them in
             their place (``assay.guards.tasks.SUMMARISE``, asked of the laboratory: it is cached).
+        tokens_saved: Estimated prompt tokens of the texts that reduction left out.
     """
 
     method: str
@@ -315,6 +316,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     ask: str = ""
     certificate: str = ""
     shown_as: Literal["records", "summary"] = "records"
+    tokens_saved: int = 0
 
     @property
     def admitted(self) -> tuple[Judgement, ...]:

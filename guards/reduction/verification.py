@@ -10,6 +10,7 @@ from assay.guards.coalitions import Coalition, members
 from assay.guards.reduction.core import core_within
 from assay.guards.reduction.knowledge import Knowledge
 from assay.guards.reduction.lattice import MOST_RECORDS
+from assay.guards.reduction.published import jointcore
 from assay.guards.reduction.search import Core, Problem, Question, Search, Told
 
 
@@ -28,6 +29,33 @@ def verify(problem: Problem, b: int = MOST_RECORDS, told: Told | None = None) ->
     """
     knowledge = Knowledge(problem.everything, told)
     kept = (yield from core_within(problem, knowledge, b)).kept
+    return (yield from _verified(problem, knowledge, kept))
+
+
+def verified_deletion(problem: Problem, b: int = MOST_RECORDS, told: Told | None = None) -> Search:
+    """Published group deletion, each question asked once, then verified and repaired as above.
+
+    It infers nothing, so the set it holds is sufficient at every moment for *any* deterministic
+    decision, and 1-minimal in the end.
+
+    Args:
+        problem: The records.
+        b: How many top records come last, dearest first, in the order of deletion.
+        told: Answers known before.
+    """
+    knowledge = Knowledge(problem.everything, told)
+    deletion = jointcore(problem.cost_order(b))
+    try:
+        question = next(deletion)
+        while True:
+            same = yield from knowledge.ask(question.ask.coalition, question.likely)
+            question = deletion.send(same)
+    except StopIteration as stop:
+        core: Core = stop.value
+    return (yield from _verified(problem, knowledge, core.kept))
+
+
+def _verified(problem: Problem, knowledge: Knowledge, kept: Coalition) -> Search:
     while (spare := (yield from _spare(problem, knowledge, kept))) is not None:
         kept = Coalition(kept & ~(1 << spare))
     return Core(kept, "1-minimal")
