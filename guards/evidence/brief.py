@@ -34,7 +34,9 @@ class Brief:
     turns: tuple[ArchiveTurn, ...]
     found: tuple[tuple[int, ...], ...]
     likeness: Likenesses
-    _times: dict[tuple[str, date], tuple[Span, ...]] = field(default_factory=dict, repr=False)
+    _times: dict[tuple[str, date], tuple[Span, ...]] = field(
+        default_factory=dict[tuple[str, date], tuple[Span, ...]], repr=False
+    )
 
     @cached_property
     def speakers(self) -> frozenset[str]:

@@ -2,7 +2,7 @@
 
 import calendar
 from datetime import date
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias, assert_never
 
 Unit: TypeAlias = Literal["day", "week", "month", "year"]
 
@@ -101,6 +101,8 @@ def away(day: date, unit: Unit, low: int, high: int) -> tuple[Span, ...]:
             return (Span(first.first, last.last),)
         case "year":
             return (Span(year_span(day.year + low).first, year_span(day.year + high).last),)
+        case _:
+            assert_never(unit)
 
 
 def _weeks_away(day: date, low: int, high: int) -> tuple[Span, ...]:
@@ -126,3 +128,5 @@ def third(span: Span, which: Literal["early", "middle", "late"]) -> Span:
             return Span(shift(span.first, part), shift(span.last, -part))
         case "late":
             return Span(shift(span.last, -max(part - 1, 0)), span.last)
+        case _:
+            assert_never(which)

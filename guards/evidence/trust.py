@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import timedelta
 from enum import IntEnum
-from typing import Final
+from typing import Final, assert_never
 
 from assay.guards.evidence.dates import mentions, undated
 from assay.guards.evidence.denial import polarity
@@ -44,6 +44,8 @@ def trust_of(record: MemoryRecord) -> Trust:
             return Trust.SECOND_HAND
         case "external":
             return Trust.OUTSIDE
+        case _:
+            assert_never(record.origin.writer)
 
 
 def restates(text: str, other: str) -> bool:

@@ -54,7 +54,7 @@ def test_function_words_are_no_content() -> None:
         ),
         ("He likes realistic novels rather than fantasy.", {"fantasy"}),
         ("She never smokes, but she drinks tea.", {"smok"}),
-        ("I can't wait to see you!", set()),
+        ("I can't wait to see you!", set[str]()),
         ("John turned down Nike.", {"nik"}),
     ],
 )

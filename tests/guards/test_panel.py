@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from assay.guards.evidence.tuning import Tuning
 from assay.guards.panel import Panel
-from assay.guards.protocols import Case, OnUndecided
+from assay.guards.protocols import Case, Decision, EvidenceSource, OnUndecided
 from assay.stores.embeddings import HashingEmbedder
-from assay.stores.records import MemoryRecord
+from assay.stores.records import MemoryRecord, Origin
 
 from .support_panel import IMPORT, WEB, EchoLaboratory, archive, case, record, texts_of
 
@@ -24,8 +24,8 @@ SAID = archive("My new Prius car is great to drive.", "Hello!", "How are you?", 
 SILENT = archive("Nice weather today.")
 
 
-def conflict(evidence: object = SAID) -> Case:
-    return case(ASKED, [record(PRIUS), record(TESLA), record(BREAD)], evidence)  # type: ignore[arg-type]  # an EvidenceSource
+def conflict(evidence: EvidenceSource = SAID) -> Case:
+    return case(ASKED, [record(PRIUS), record(TESLA), record(BREAD)], evidence)
 
 
 async def test_the_archive_decides_which_side_enters() -> None:
@@ -179,8 +179,10 @@ async def test_ids_times_and_order_change_no_decision() -> None:
     assert _by_text(first, one) == _by_text(second, other)
 
 
-def _by_text(decision: object, records: Sequence[MemoryRecord]) -> dict[str, tuple[bool, str, str]]:
-    judged = decision.judgements  # type: ignore[attr-defined]  # a Decision
+def _by_text(
+    decision: Decision, records: Sequence[MemoryRecord]
+) -> dict[str, tuple[bool, str, str]]:
+    judged = decision.judgements
     return {r.text: (j.admitted, j.reason, j.method) for r, j in zip(records, judged, strict=True)}
 
 
@@ -211,9 +213,9 @@ async def test_an_embedder_with_thresholds_measures_meaning() -> None:
     st.sampled_from([IMPORT, WEB]),
 )
 async def test_no_text_breaks_the_panel(
-    question: str, texts: list[str], said: list[str], origin: object
+    question: str, texts: list[str], said: list[str], origin: Origin
 ) -> None:
-    records = [record(t, origin=origin) for t in texts]  # type: ignore[arg-type]  # an Origin
+    records = [record(t, origin=origin) for t in texts]
 
     decision = await Panel().review(case(question, records, archive(*said)), EchoLaboratory(texts))
 

@@ -1,6 +1,7 @@
 """One finding per candidate: what is refuted, undecided, outside or aside."""
 
 from collections.abc import Mapping, Sequence
+from random import Random
 from typing import NamedTuple
 
 import pytest
@@ -61,6 +62,14 @@ async def test_two_supported_claims_stand_together() -> None:
     )
 
     assert standings(found) == ["stands", "stands", "aside"]
+
+
+async def test_a_well_supported_record_is_set_aside_rather_than_refuted() -> None:
+    said = ("I drive my Tesla.", "A Prius overtook us.")
+
+    found = await settled({PRIUS: 0.9, TESLA: 0.84, BREAD: 0.7}, *said)
+
+    assert standings(found) == ["stands", "aside", "aside"]
 
 
 async def test_unlike_records_do_not_contest() -> None:
@@ -175,11 +184,11 @@ _TEXTS = st.lists(
     _TEXTS, st.randoms(use_true_random=False), st.lists(st.floats(0.6, 1.0), min_size=6, max_size=6)
 )
 async def test_the_order_of_candidates_changes_no_finding(
-    texts: list[str], random: object, values: list[float]
+    texts: list[str], random: Random, values: list[float]
 ) -> None:
     relevance = dict(zip(texts, values, strict=False))
     shuffled = list(texts)
-    random.shuffle(shuffled)  # type: ignore[attr-defined]  # a random.Random
+    random.shuffle(shuffled)
 
     first = await settled(relevance, "I love my Prius.", "It was yesterday.")
     second = await settled(
