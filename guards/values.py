@@ -17,7 +17,8 @@ from assay.guards.protocols import Ask, EvidenceSource, Experimenter, Outcome
 _ABOUT_ANSWERING: Final = content(
     [
         "know known sure certain unsure sorry unable answer question information context provide "
-        "provided available memory memories conversation conversations enough specify specified"
+        "provided available memory memories conversation conversations enough specify specified "
+        "don't doesn't didn't can't cannot couldn't isn't wasn't haven't hasn't won't"
     ]
 )
 _ARTICLES: Final = frozenset({"a", "an", "the"})
@@ -177,7 +178,6 @@ class ArchiveAgreement(OutcomeValue):
         self._question = question
         self._evidence = evidence
         self._limit = limit
-        self._not_its_own = content([question]) | _ABOUT_ANSWERING
 
     async def worth(self, outcomes: Sequence[Outcome]) -> Utilities:
         worth: dict[str, float] = {}
@@ -189,10 +189,18 @@ class ArchiveAgreement(OutcomeValue):
         turns = await self._evidence(f"{self._question} {answer}", limit=self._limit)
         if not turns:
             return math.nan
-        own = content([answer]) - self._not_its_own
+        own = own_words(answer, self._question)
         if not own:
             return 0.0
         return len(own & content(turn.text for turn in turns)) / len(own)
+
+
+def own_words(answer: str, question: str) -> frozenset[str]:
+    """Content stems an answer adds to its question, without those that only speak of answering.
+
+    Empty for an answer that claims nothing: "I am not sure", "...", the question again.
+    """
+    return content([answer]) - content([question]) - _ABOUT_ANSWERING
 
 
 def normalised(answer: str) -> str:

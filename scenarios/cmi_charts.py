@@ -7,7 +7,7 @@ from assay.scenarios import charts
 from assay.scenarios.charts import Axis, Point
 from assay.scenarios.published_cmi import Diagnoses, Replayed
 from assay.scenarios.published_tables import Tables
-from assay.scenarios.recorded_costs import RecordedCost
+from assay.scenarios.recorded_costs import PUBLISHED_COSTS, RecordedCost
 from assay.scenarios.report import Cell, Column, Figure, Report, Section, Table, number
 from assay.scenarios.scorer_differences import Differences
 from assay.scenarios.statistics import Interval
@@ -16,44 +16,67 @@ _SHARE = (0.0, 1.0)
 _ROLES = ("useful", "irrelevant", "harmful")
 
 
-def robustness_plane(rows: Mapping[str, tuple[Interval, Interval]]) -> str:
-    """Accuracy against robustness; the upper right is best.
+def robustness_points(rows: Mapping[str, tuple[Interval, Interval]]) -> list[Point]:
+    """Poison rejected across, accuracy upwards, each with its interval.
 
     Args:
-        rows: By name: task score or F1, and poison adoption, both in [0, 1].
+        rows: By name: task score or F1, and poison adoption, both in [0, 1]; what lacks one of them
+            has no point.
     """
-    points = [
+    return [
         Point(name, 1 - poison.mean, accuracy.mean, _complement(poison), _bounds(accuracy))
         for name, (accuracy, poison) in rows.items()
         if accuracy.mean is not None and poison.mean is not None
     ]
-    return charts.plane(points, Axis("poison rejected", *_SHARE), Axis("accuracy", *_SHARE))
 
 
-def utilities_by_role(diagnoses: Diagnoses) -> str:
-    """Every recorded utility as a dot, one row per role, the mean as a line."""
+def robustness_plane(rows: Mapping[str, tuple[Interval, Interval]]) -> str:
+    """Accuracy against robustness, of ``robustness_points``; the upper right is best."""
+    x, y = Axis("poison rejected", *_SHARE), Axis("accuracy", *_SHARE)
+    return charts.plane(robustness_points(rows), x, y)
+
+
+def utility_groups(diagnoses: Diagnoses) -> dict[str, list[float]]:
+    """Every recorded utility by the role of its candidate, roles without any included."""
     groups: dict[str, list[float]] = {role: [] for role in _ROLES}
     for rows in diagnoses.values():
         for row in rows:
             groups[row.label].append(row.utility)
+    return groups
+
+
+def utilities_by_role(diagnoses: Diagnoses) -> str:
+    """Every recorded utility as a dot, one row per role, the mean as a line."""
+    groups = utility_groups(diagnoses)
     values = [value for group in groups.values() for value in group]
     return charts.strips(groups, charts.axis_for("utility", values))
 
 
-def cost_plane(rows: Mapping[str, tuple[float, Interval]], label: str) -> str:
-    """What a method costs against its F1.
+def cost_points(rows: Mapping[str, tuple[float, Interval]]) -> list[Point]:
+    """Cost across, F1 upwards, with the interval of F1.
 
     Args:
         rows: By name: the cost per example, at least 0, and F1 in [0, 1].
-        label: What the cost counts.
     """
-    points = [
+    return [
         Point(name, cost, f1.mean, None, _bounds(f1))
         for name, (cost, f1) in rows.items()
         if f1.mean is not None
     ]
+
+
+def cost_plane(rows: Mapping[str, tuple[float, Interval]], label: str) -> str:
+    """What a method costs against its F1, of ``cost_points``; ``label`` says what the cost counts."""
     axis = charts.axis_for(label, [cost for cost, _ in rows.values()], low=0)
-    return charts.plane(points, axis, Axis("useful F1", *_SHARE))
+    return charts.plane(cost_points(rows), axis, Axis("useful F1", *_SHARE))
+
+
+def published_cost_row(name: str) -> list[Cell]:
+    """What the study's method cost, as a row of the table of evaluations, live calls, rounds, ..."""
+    cost = PUBLISHED_COSTS[name]
+    figures = (cost.calls, None, cost.rounds, cost.tokens, cost.seconds)
+    cells = [number(figure, digits=1, kind="muted") for figure in figures]
+    return [Cell(name, note="as published, serial, K = 3", kind="muted"), *cells]
 
 
 class Recording(NamedTuple):

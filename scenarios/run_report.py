@@ -3,7 +3,10 @@
 from collections.abc import Mapping, Sequence
 
 from assay.scenarios import charts
+from assay.scenarios.causal_locomo import SUITE
+from assay.scenarios.cmi_charts import cost_plane, published_cost_row, robustness_plane
 from assay.scenarios.metrics import METRICS
+from assay.scenarios.recorded_costs import PUBLISHED_COSTS
 from assay.scenarios.report import Card, Cell, Column, Figure, Report, Section, Table, number
 from assay.scenarios.results import COSTS, MethodResult, comparisons
 from assay.scenarios.runs import RunRecord
@@ -27,10 +30,12 @@ _MEANINGS = {
     "tokens": "Tokens of live calls per example",
     "seconds": "Wall time per example",
 }
-_EXPLANATION = (
-    "No selector saw a label, an expected answer, a source id or an original timestamp. Small "
-    "figures are 95 % bootstrap intervals that resample whole conversations."
+_BLIND = "No selector saw a label, an expected answer, a source id or an original timestamp."
+_PUBLISHED = (
+    "Published protocol: cmi_oracle scores with the expected answer in hand, and its figures say "
+    "nothing of what a selector can do without it. No prompt holds a label or an answer."
 )
+_INTERVALS = "Small figures are 95 % bootstrap intervals that resample whole conversations."
 
 
 def run_report(
@@ -46,7 +51,12 @@ def run_report(
     keys = [scenario.key for scenario in scenarios]
     reference = "panel" if "panel" in results else list(results)[-1]
     sections = [
-        Section("Methods", _EXPLANATION, tables=_methods(results), figures=_figures(results)),
+        Section(
+            "Methods",
+            _explanation(record),
+            tables=_methods(record, results),
+            figures=_figures(results),
+        ),
         _comparison_section(results, keys, reference, record.config.seed),
         Section("By family of questions", tables=[_families(results)]),
         _effects_section(results, keys),
@@ -59,6 +69,11 @@ def run_report(
         headlines=_headlines(reference, results[reference], keys),
         sections=[section for section in sections if section is not None],
     )
+
+
+def _explanation(record: RunRecord) -> str:
+    shown = _PUBLISHED if record.config.protocol == "published" else _BLIND
+    return f"{shown} {_INTERVALS}"
 
 
 def _facts(record: RunRecord, scenarios: Sequence[Scenario]) -> list[tuple[str, str]]:
@@ -89,7 +104,7 @@ def _headlines(name: str, result: MethodResult, keys: Sequence[Key]) -> list[tup
     ]
 
 
-def _methods(results: Mapping[str, MethodResult]) -> list[Table]:
+def _methods(record: RunRecord, results: Mapping[str, MethodResult]) -> list[Table]:
     def columns(names: Sequence[str]) -> list[Column]:
         return [Column("method"), *(Column(n.replace("_", " "), _MEANINGS[n]) for n in names)]
 
@@ -97,13 +112,15 @@ def _methods(results: Mapping[str, MethodResult]) -> list[Table]:
         [Cell(name), *(_estimate(result.metrics[metric]) for metric in METRICS)]
         for name, result in results.items()
     ]
-    spent = [
+    spent: list[list[Cell]] = [
         [
             Cell(name),
             *(number(result.costs[cost], digits=0 if cost == "live" else 1) for cost in COSTS),
         ]
         for name, result in results.items()
     ]
+    if record.config.suite == SUITE:
+        spent += [published_cost_row(name) for name in PUBLISHED_COSTS]
     return [Table(columns(METRICS), selected), Table(columns(COSTS), spent)]
 
 
@@ -112,19 +129,12 @@ def _figures(results: Mapping[str, MethodResult]) -> list[Figure]:
         rows = [charts.Estimate(n, *r.metrics[metric]) for n, r in results.items()]
         return charts.dots(rows, charts.Axis(label, *_SHARE))
 
-    def plane(points: Sequence[charts.Point], x: charts.Axis) -> str:
-        return charts.plane(points, x, charts.Axis("useful F1", *_SHARE))
-
-    costs = [r.costs["evaluations"] for r in results.values()]
-    cost_points = [
-        charts.Point(n, r.costs["evaluations"], r.metrics["useful_f1"].mean or 0.0)
+    costs = {n: (r.costs["evaluations"], r.metrics["useful_f1"]) for n, r in results.items()}
+    robust = {
+        n: (r.metrics["useful_f1"], r.metrics["poison_adoption_poisoned"])
         for n, r in results.items()
-    ]
-    robust_points = [
-        charts.Point(n, 1 - poison, r.metrics["useful_f1"].mean or 0.0)
-        for n, r in results.items()
-        if (poison := r.metrics["poison_adoption_poisoned"].mean) is not None
-    ]
+        if r.metrics["poison_adoption_poisoned"].mean is not None
+    }
     figures = [
         Figure(dots("useful_f1", "useful F1"), "Useful F1, higher is better."),
         Figure(
@@ -132,13 +142,13 @@ def _figures(results: Mapping[str, MethodResult]) -> list[Figure]:
             "Poison adopted, lower is better.",
         ),
         Figure(
-            plane(cost_points, charts.axis_for("evaluations per example", costs, low=0)),
+            cost_plane(costs, "evaluations per example"),
             "What a method costs against what it finds.",
         ),
     ]
-    if robust_points:
-        svg = plane(robust_points, charts.Axis("poison rejected", *_SHARE))
-        figures.append(Figure(svg, "Accuracy against robustness; the upper right is best."))
+    if robust:
+        text = "Accuracy (useful F1) against robustness, with intervals; the upper right is best."
+        figures.append(Figure(robustness_plane(robust), text))
     return figures
 
 
@@ -223,7 +233,11 @@ def _card(place: int, scenario: Scenario, results: Mapping[str, MethodResult]) -
         title=scenario.example.question,
         chips=[Cell(scenario.example.id), *(_chip(n, r, place) for n, r in results.items())],
         table=Table(columns, rows),
-        lines=[("Expected", scenario.key.expected[0]), *answers, *flags],
+        lines=[
+            ("Expected", (*scenario.key.expected, "(that nothing answers)")[0]),
+            *answers,
+            *flags,
+        ],
     )
 
 

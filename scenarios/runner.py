@@ -4,7 +4,7 @@ Nothing in this file can see a key: it takes ``Example``s only.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import msgspec
 
@@ -41,6 +41,10 @@ WHOLE_BANK = frozenset({"full_history"})
 """Methods that are shown every record of the bank instead of the best K."""
 
 
+Guards: TypeAlias = Callable[[str], Guard]
+"""From a method's name to the guard."""
+
+
 class Equipment(NamedTuple):
     """What a run works with, opened and closed by the caller.
 
@@ -58,7 +62,7 @@ class Equipment(NamedTuple):
     likelihood: LikelihoodModel | None
     embedder: Embedder
     cache: Cache
-    guard: Callable[[str], Guard]
+    guard: Guards
     renderings: Mapping[str, Callable[[str], str]]
     clock: Clock
 

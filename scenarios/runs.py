@@ -32,11 +32,13 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
         seed: Of ids, order, times, prompts, resampling.
         concurrency: Calls in flight.
         on_undecided: What becomes of records nothing decided about.
+        perturbations: How many CMI shows of each candidate.
+        tolerance: How far below 0 a stability may be, in units of utility.
         settings: Prompt, budget and endpoint settings.
     """
 
     suite: str
-    protocol: Literal["blind"]
+    protocol: Literal["blind", "published"]
     data: str
     data_sha256: str
     methods: tuple[str, ...]
@@ -50,6 +52,8 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
     concurrency: int
     on_undecided: OnUndecided
     settings: Settings
+    perturbations: int = 1
+    tolerance: float = 0.0
 
 
 class RunRecord(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,6 +8,7 @@ from assay.cli.explain import explain_commands
 from assay.cli.faults import fault_commands
 from assay.cli.model import model_commands
 from assay.cli.replay.causal_locomo import causal_locomo
+from assay.cli.replay.families import families
 from assay.cli.replay.games import games
 from assay.cli.replay.jointcorebench import jointcorebench
 from assay.cli.replay.resume import replay as replay_callback
@@ -23,6 +24,7 @@ def build_app() -> typer.Typer:
     replay = typer.Typer(help="Replay benchmark scenarios.", invoke_without_command=True)
     replay.callback(invoke_without_command=True)(replay_callback)
     replay.command("causal-locomo")(causal_locomo)
+    replay.command("families")(families)
     replay.command("games")(games)
     replay.command("jointcorebench")(jointcorebench)
     app.add_typer(replay, name="replay")

@@ -1,7 +1,7 @@
 """``assay replay causal-locomo``: the benchmark, blind or as published, on any model."""
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,6 +13,8 @@ from assay.errors import ConfigError
 if TYPE_CHECKING:
     from assay.scenarios.runs import RunConfig
 
+ORACLE = "cmi_oracle"
+"""As ``assay.guards.methods.ORACLE``, which is not imported for ``--help``."""
 PROTOCOLS = ("blind", "published")
 ON_UNDECIDED = ("withhold", "ask", "admit_flagged")
 
@@ -44,7 +46,19 @@ def causal_locomo(  # noqa: PLR0913, PLR0917  # one parameter per option
     seed: Annotated[
         int, typer.Option(min=0, help="Of ids, order, times, prompts and intervals.")
     ] = 7,
-    concurrency: Annotated[int, typer.Option(min=1, help="Model calls in flight.")] = 4,
+    concurrency: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Model calls in flight. Without it K + 1: CMI's 2K + 1 take two rounds.",
+        ),
+    ] = None,
+    perturbations: Annotated[
+        int, typer.Option(min=1, help="Perturbations CMI shows of each candidate.")
+    ] = 1,
+    tolerance: Annotated[
+        float, typer.Option(min=0.0, help="How far below 0 a stability still counts as stable.")
+    ] = 0.0,
     on_undecided: Annotated[
         str, typer.Option(help="What becomes of records nothing decides: withhold, ask, ...")
     ] = "withhold",
@@ -91,16 +105,30 @@ def causal_locomo(  # noqa: PLR0913, PLR0917  # one parameter per option
         "--answer-keys": answer_keys,
         "--markdown": markdown,
     }
-    if protocol == "published":
+    is_live = protocol == "blind" or (from_diagnostics is None and ORACLE in (method or ()))
+    if not is_live:
         _published(data, recorded, out, seed=seed, as_json=as_json)
         return
     for option, path in recorded.items():
         if path is not None:
-            raise ConfigError(f"{option} goes with --protocol published only")
+            raise ConfigError(f"{option} goes with --protocol published only, and its recording")
     from assay.cli.replay.begin import begin  # noqa: PLC0415  # heavy: only when it runs
 
     config = _config(
-        data, method, model, base_url, embedder, k, limit, seed, concurrency, on_undecided, cassette
+        data,
+        protocol=protocol,
+        methods=method or (),
+        model=model,
+        base_url=base_url,
+        embedder=embedder,
+        k=k,
+        limit=limit,
+        seed=seed,
+        concurrency=concurrency or k + 1,
+        on_undecided=on_undecided,
+        perturbations=perturbations,
+        tolerance=tolerance,
+        cassette=cassette,
     )
     begin(config, command=command_of(config, out, as_json=as_json), out=out, as_json=as_json)
 
@@ -116,24 +144,13 @@ def command_of(config: "RunConfig", out: Path | None, *, as_json: bool) -> str:
     words += ["--limit", str(config.limit)] if config.limit is not None else []
     words += ["--seed", str(config.seed), "--concurrency", str(config.concurrency)]
     words += ["--on-undecided", config.on_undecided]
+    words += ["--perturbations", str(config.perturbations), "--tolerance", str(config.tolerance)]
     words += ["--cassette", config.cassette] if config.cassette else []
     words += ["--out", str(out)] if out is not None else []
     return shlex.join(words + (["--json"] if as_json else []))
 
 
-def _config(  # noqa: PLR0913, PLR0917  # the options, once more
-    data: Path,
-    method: list[str] | None,
-    model: str,
-    base_url: str | None,
-    embedder: str,
-    k: int,
-    limit: int | None,
-    seed: int,
-    concurrency: int,
-    on_undecided: str,
-    cassette: Path | None,
-) -> "RunConfig":
+def _config(data: Path, *, methods: Sequence[str], protocol: str, **options: object) -> "RunConfig":
     import msgspec  # noqa: PLC0415  # --help stays fast
 
     from assay.guards.methods import METHODS, guard_named  # noqa: PLC0415
@@ -142,24 +159,19 @@ def _config(  # noqa: PLR0913, PLR0917  # the options, once more
     from assay.scenarios.folder import digest  # noqa: PLC0415
     from assay.scenarios.runs import RunConfig  # noqa: PLC0415
 
-    methods = tuple(dict.fromkeys(method or METHODS))
-    for name in methods:
-        guard_named(name)
+    chosen = tuple(dict.fromkeys(methods or METHODS))
+    for name in chosen:
+        if protocol == "blind" or name != ORACLE:
+            guard_named(name)
+    cassette = options.pop("cassette")
     fields = {
+        **options,
         "suite": SUITE,
-        "protocol": "blind",
+        "protocol": protocol,
         "data": str(data.resolve()),
         "data_sha256": digest(data),
-        "methods": methods,
-        "model": model,
-        "base_url": base_url,
-        "cassette": str(cassette.resolve()) if cassette else "",
-        "embedder": embedder,
-        "k": k,
-        "limit": limit,
-        "seed": seed,
-        "concurrency": concurrency,
-        "on_undecided": on_undecided,
+        "methods": chosen,
+        "cassette": str(cassette.resolve()) if isinstance(cassette, Path) else "",
         "settings": Settings.load(),
     }
     return msgspec.convert(fields, RunConfig)
@@ -172,7 +184,10 @@ def _published(
 
     diagnostics = recorded["--from-diagnostics"]
     if diagnostics is None:
-        raise ConfigError("--protocol published replays a recording; pass --from-diagnostics FILE")
+        raise ConfigError(
+            "--protocol published replays a recording; pass --from-diagnostics FILE "
+            f"(or --method {ORACLE} to run it live)"
+        )
     options = {**recorded, "--out": out}
     words = ["assay", "replay", "causal-locomo", "--data", str(data), "--protocol", "published"]
     for option, path in options.items():

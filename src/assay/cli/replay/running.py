@@ -18,9 +18,15 @@ from assay.runtime.clock import SystemClock
 from assay.runtime.models.opening import open_model
 from assay.runtime.paths import cache_path
 from assay.scenarios import runner
-from assay.scenarios.causal_locomo import load_blind
+from assay.scenarios.causal_locomo import SUITE, load_blind
+from assay.scenarios.families import SUITE as FAMILIES
+from assay.scenarios.families import generate
+from assay.scenarios.families_data import families_digest
+from assay.scenarios.families_metrics import abstention, by_family
 from assay.scenarios.folder import REPORT_FILE, RunFolder, digest
 from assay.scenarios.metrics import METRICS
+from assay.scenarios.oracle import run_published
+from assay.scenarios.recorded_costs import PUBLISHED_COSTS
 from assay.scenarios.report import write
 from assay.scenarios.results import COSTS, MethodResult, method_results, summary
 from assay.scenarios.run_report import run_report
@@ -49,7 +55,12 @@ async def open_equipment(config: RunConfig) -> AsyncGenerator[runner.Equipment]:
 
     def guard(name: str) -> Guard:
         return guard_named(
-            name, on_undecided=config.on_undecided, seed=config.seed, embedder=embedder
+            name,
+            on_undecided=config.on_undecided,
+            seed=config.seed,
+            embedder=embedder,
+            perturbations=config.perturbations,
+            tolerance=config.tolerance,
         )
 
     async with AsyncExitStack() as stack:
@@ -74,14 +85,7 @@ def load(config: RunConfig) -> list[Scenario]:
     Raises:
         ScenarioError: If the data is missing, malformed or changed, or a bank is smaller than K.
     """
-    path = Path(config.data)
-    found = digest(path)
-    if found != config.data_sha256:
-        raise ScenarioError(
-            f"{config.data!r} has changed since the run began (sha256 {found[:12]}..., expected "
-            f"{config.data_sha256[:12]}...); bring the old file back, or begin a new run"
-        )
-    scenarios = load_blind(path, seed=config.seed, limit=config.limit)
+    scenarios = _generated(config) if config.suite == FAMILIES else _read(config)
     for scenario in scenarios:
         size = len(scenario.example.records)
         if 0 < size < config.k:
@@ -90,6 +94,26 @@ def load(config: RunConfig) -> list[Scenario]:
                 f"pass --k {size} or less"
             )
     return scenarios
+
+
+def _read(config: RunConfig) -> list[Scenario]:
+    path = Path(config.data)
+    found = digest(path)
+    if found != config.data_sha256:
+        raise ScenarioError(
+            f"{config.data!r} has changed since the run began (sha256 {found[:12]}..., expected "
+            f"{config.data_sha256[:12]}...); bring the old file back, or begin a new run"
+        )
+    return load_blind(path, seed=config.seed, limit=config.limit)
+
+
+def _generated(config: RunConfig) -> list[Scenario]:
+    size = config.limit or 0
+    if families_digest(size, seed=config.seed) != config.data_sha256:
+        raise ScenarioError(
+            "the generator of the families has changed since the run began; begin a new run"
+        )
+    return generate(size, seed=config.seed)
 
 
 async def execute(
@@ -105,7 +129,8 @@ async def execute(
             bar.update(task, completed=progress.done, total=progress.total, description=what)
 
         examples = [scenario.example for scenario in scenarios]
-        rows = await runner.run(folder, examples, config, kit, watch=watch)
+        run = run_published if config.protocol == "published" else runner.run
+        rows = await run(folder, examples, config, kit, watch=watch)
     results = method_results(scenarios, rows, config)
     write(run_report(record, scenarios, results), folder.path / REPORT_FILE)
     return results
@@ -120,11 +145,13 @@ def show(
 ) -> None:
     """Print the result: one JSON object, or a table and where the rest is."""
     if record.as_json:
-        print(json.dumps(summary(scenarios, results, record.config)))
+        print(json.dumps(_summary(scenarios, results, record.config)))
         return
     console = Console()
     console.print(_table("What was selected", METRICS, results))
-    console.print(_table("What it cost", COSTS, results))
+    console.print(_costs(record.config, results))
+    if record.config.suite == FAMILIES:
+        console.print(_families(scenarios, results))
     console.print(
         f"{len(scenarios)} examples, K = {record.config.k}, seed {record.config.seed}, "
         f"model {record.identity}, embedder {record.embedder}",
@@ -134,6 +161,39 @@ def show(
     console.print(record.command, style="dim", highlight=False, soft_wrap=True)
     if kept_in is not None:
         console.print(f"report: {kept_in / REPORT_FILE}", highlight=False, soft_wrap=True)
+
+
+def _summary(
+    scenarios: Sequence[Scenario], results: Mapping[str, MethodResult], config: RunConfig
+) -> dict[str, object]:
+    found = summary(scenarios, results, config)
+    if config.suite == FAMILIES:
+        found["by_family"] = by_family(scenarios, results)
+        found["abstention"] = abstention(scenarios, results)
+    return found
+
+
+def _costs(config: RunConfig, results: Mapping[str, MethodResult]) -> Table:
+    """What each method cost, and beside it what the study's serial runs did."""
+    table = _table("What it cost", COSTS, results)
+    if config.suite == SUITE:
+        for name, cost in PUBLISHED_COSTS.items():
+            figures = (f"{cost.calls:.1f}", "-", f"{cost.rounds:.1f}", f"{cost.tokens:.1f}")
+            table.add_row(f"{name}, as published", *figures, f"{cost.seconds:.1f}", style="dim")
+    return table
+
+
+def _families(scenarios: Sequence[Scenario], results: Mapping[str, MethodResult]) -> Table:
+    table = Table(
+        title="F1, and how often nothing was selected", title_justify="left", title_style="bold"
+    )
+    table.add_column("family")
+    for method in results:
+        table.add_column(method, justify="right")
+    for family, methods in by_family(scenarios, results).items():
+        cells = [f"{m['useful_f1']:.2f}, {m['abstained']:.2f}" for m in methods.values()]
+        table.add_row(family, *cells)
+    return table
 
 
 def _recorded(cache: Cache, cassette: str, model: ChatModel) -> Cache:
