@@ -7,10 +7,10 @@ from typing import Final, NamedTuple
 
 from assay.guards.perturb_edits import Edit, capitalised_like
 
-_MONTHS: Final = (
+_MONTHS: Final[list[str]] = (
     "January February March April May June July August September October November December"
 ).split()
-_WEEKDAYS: Final = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
+_WEEKDAYS: Final[list[str]] = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
 _SPOKEN: Final = {"yesterday": "last week", "today": "last week", "tomorrow": "next week"}
 _MONTH: Final = "|".join([*_MONTHS, *(rf"{name[:3]}\.?" for name in _MONTHS), r"Sept\.?"])
 _YEAR: Final = r"(?P<year>(?:1[89]|20)\d\d)"
@@ -44,6 +44,10 @@ def _written_month_first(day: date, match: re.Match[str]) -> str:
     return f"{_MONTHS[day.month - 1]} {day.day}{suffix}{year}"
 
 
+def _written_iso(day: date, match: re.Match[str]) -> str:
+    return day.isoformat()
+
+
 def _suffix(day: int) -> str:
     if day in {11, 12, 13}:
         return "th"
@@ -59,7 +63,7 @@ _MONTH_FIRST: Final = _Shape(
 )
 _ISO: Final = _Shape(
     re.compile(rf"{_FREE}{_YEAR}-(?P<number>\d\d)-(?P<day>\d\d){_END}"),
-    lambda day, _: day.isoformat(),
+    _written_iso,
 )
 _MONTH_YEAR: Final = re.compile(rf"{_FREE}(?P<month>{_MONTH}),?\s+(?:of\s+)?{_YEAR}{_END}")
 _YEAR_ALONE: Final = re.compile(rf"{_FREE}{_YEAR}{_END}")
