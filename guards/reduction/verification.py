@@ -44,15 +44,20 @@ def verified_deletion(problem: Problem, b: int = MOST_RECORDS, told: Told | None
         told: Answers known before.
     """
     knowledge = Knowledge(problem.everything, told)
-    deletion = jointcore(problem.cost_order(b))
+    kept = (yield from _asked_once(jointcore(problem.cost_order(b)), knowledge)).kept
+    return (yield from _verified(problem, knowledge, kept))
+
+
+def _asked_once(search: Search, knowledge: Knowledge) -> Search:
+    """A search that may repeat itself, its questions put to what is known first."""
     try:
-        question = next(deletion)
+        question = next(search)
         while True:
             same = yield from knowledge.ask(question.ask.coalition, question.likely)
-            question = deletion.send(same)
+            question = search.send(same)
     except StopIteration as stop:
         core: Core = stop.value
-    return (yield from _verified(problem, knowledge, core.kept))
+        return core
 
 
 def _verified(problem: Problem, knowledge: Knowledge, kept: Coalition) -> Search:

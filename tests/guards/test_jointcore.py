@@ -70,7 +70,7 @@ def test_verified_deletion_is_one_minimal_where_group_deletion_is_not() -> None:
     problem = Problem([3.0, 2.0, 1.0], [0.9, 0.9, 0.9])
     passing = {0b010, 0b011, 0b111}
 
-    def rule(retained: Coalition) -> bool:
+    def rule(retained: int) -> bool:
         return retained in passing
 
     found = drive(verified_deletion(problem), lambda ask: rule(ask.coalition), problem=problem)
