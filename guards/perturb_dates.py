@@ -1,16 +1,19 @@
 """Dates in a text: moved to another day, or written in another notation."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import date, timedelta
 from typing import Final, NamedTuple
 
 from assay.guards.perturb_edits import Edit, capitalised_like
 
-_MONTHS: Final[list[str]] = (
+_MONTHS: Final[Sequence[str]] = (
     "January February March April May June July August September October November December"
 ).split()
-_WEEKDAYS: Final[list[str]] = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
+_WEEKDAYS: Final[Sequence[str]] = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
+_LATER_WEEKDAY: Final[dict[str, str]] = {
+    name: _WEEKDAYS[(i + 3) % len(_WEEKDAYS)] for i, name in enumerate(_WEEKDAYS)
+}
 _SPOKEN: Final = {"yesterday": "last week", "today": "last week", "tomorrow": "next week"}
 _MONTH: Final = "|".join([*_MONTHS, *(rf"{name[:3]}\.?" for name in _MONTHS), r"Sept\.?"])
 _YEAR: Final = r"(?P<year>(?:1[89]|20)\d\d)"
@@ -22,7 +25,6 @@ _LEAP: Final = 2000
 _DAYS_ON: Final = timedelta(days=17)
 _MONTHS_ON: Final = 5
 _YEARS_ON: Final = 3
-_WEEKDAYS_ON: Final = 3
 
 
 class _Shape(NamedTuple):
@@ -131,8 +133,7 @@ def _years(text: str) -> Iterator[Edit]:
 
 def _weekdays(text: str) -> Iterator[Edit]:
     for match in _WEEKDAY.finditer(text):
-        index = (_WEEKDAYS.index(match.group()) + _WEEKDAYS_ON) % len(_WEEKDAYS)
-        yield Edit(*match.span(), _WEEKDAYS[index])
+        yield Edit(*match.span(), _LATER_WEEKDAY[match.group()])
 
 
 def _spoken(text: str) -> Iterator[Edit]:
