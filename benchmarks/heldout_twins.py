@@ -179,7 +179,7 @@ def _scenario(
     now = conversation.sessions[picked.session] + timedelta(hours=1)
     namespace = Namespace(conversation.name)
     example = Example(
-        id=f"{conversation.name}:{picked.question}",
+        id=f"{conversation.name}/{conversation.questions.index(picked)}",
         question=picked.question,
         records=tuple(
             MemoryRecord(
