@@ -4,6 +4,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# How long an example takes says more about the machine than about the code.
+settings.register_profile("assay", deadline=None)
+settings.load_profile("assay")
 
 HERE = ("127.", "::1", "localhost")
 
