@@ -3,6 +3,7 @@
 import pytest
 
 from assay.errors import GuardFailed
+from assay.guards.baselines_asking import Summary
 from assay.guards.coalitions import coalition_of, grand
 from assay.guards.protocols import Ask, Outcome, Parameters, Request
 from assay.guards.tasks import REFLECT, SUMMARISE, TASKS
@@ -10,7 +11,7 @@ from assay.runtime.models.scripted import ScriptedModel
 from assay.runtime.prompts import make_renderer
 from assay.runtime.summaries import summary_candidate
 
-from .rooms import runtime
+from .rooms import USER, fresh_bank, over, runtime
 from .support import NOW, candidate, renderer
 
 
@@ -65,6 +66,22 @@ def test_a_summary_names_what_it_was_made_from() -> None:
 def test_without_a_summary_there_is_nothing_to_show(outcome: Outcome) -> None:
     with pytest.raises(GuardFailed, match="no summary to show"):
         summary_candidate(outcome, [candidate("one")], now=NOW)
+
+
+async def test_forgetting_a_record_drops_every_summary_of_it() -> None:
+    bank = fresh_bank()
+    rt = over(bank, guard=Summary())
+    session = rt.session(user="u1")
+    await session.send("My cat is called Miso.")
+    await session.send("What is my cat called?")
+    kept = [row async for row in bank.cache.rows(USER) if b"Notes:" in row.request]
+    [record] = [r for r in await rt.memories("u1") if "Miso" in r.text]
+
+    await rt.forget("u1", record.id)
+
+    left = [row async for row in bank.cache.rows(USER) if b"Notes:" in row.request]
+    assert len(kept) == 2  # the question for the summary, and the reply made from it
+    assert left == []
 
 
 async def test_a_live_reply_is_made_from_the_summary_and_asks_for_it_once() -> None:
