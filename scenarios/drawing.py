@@ -155,6 +155,7 @@ class _Placed(NamedTuple):
 def _placed(points: Sequence[Point], frame: Frame) -> Iterator[_Placed]:
     """Labels beside their dots, on the side with room, moved by lines until they cover nothing."""
     taken = [(x - 6, x + 6, y) for x, y in (frame.pixels(point.x, point.y) for point in points)]
+    taken += [span for point in points for span in _across(point, frame)]
     for point in sorted(points, key=lambda point: (-point.y, point.x)):
         x, y = frame.pixels(point.x, point.y)
         long = len(point.label) * _LETTER
@@ -165,7 +166,7 @@ def _placed(points: Sequence[Point], frame: Frame) -> Iterator[_Placed]:
         taken.append((begin, end, at))
         label = Datum(*frame.measures(near, at), point.label)
         edge = near + 2 if leftwards else near - 2
-        leader = None if at == y else _leader(frame, (x, y), (edge, at))
+        leader = None if abs(at - y) < _LINE / 2 else _leader(frame, (x, y), (edge, at))
         yield _Placed("right" if leftwards else "left", label, leader)
 
 
@@ -175,12 +176,20 @@ def _leader(frame: Frame, begin: tuple[float, float], end: tuple[float, float]) 
     return Datum(x, y, "", x2, y2, "soft")
 
 
+def _across(point: Point, frame: Frame) -> Iterator[tuple[float, float, float]]:
+    """Where a point's horizontal interval would strike through a label."""
+    if point.x_bounds and point.x_bounds[0] < point.x_bounds[1]:
+        (begin, y), (end, _) = (frame.pixels(bound, point.y) for bound in point.x_bounds)
+        yield begin, end, y
+
+
 def _free(y: float, height: float, others: Sequence[float]) -> float:
     """The line nearest to ``y`` that touches no other, inside the chart; ``y`` if all do."""
+    start = min(y, height - _LINE / 2)
     steps = sorted(range(-20, 21), key=lambda step: (abs(step), -step))
-    lines = [y + step * _LINE for step in steps]
-    inside = [line for line in lines if line == y or 0 <= line <= height]
-    return next((line for line in inside if all(abs(line - o) >= _LINE for o in others)), y)
+    lines = [start + step * _LINE for step in steps]
+    inside = [line for line in lines if line == start or 0 <= line <= height - _LINE / 2]
+    return next((line for line in inside if all(abs(line - o) >= _LINE for o in others)), start)
 
 
 def _described(estimate: Estimate) -> str:

@@ -22,6 +22,7 @@ _LABEL = 13
 _TICK = 12
 
 _ILLEGAL = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_LONG = re.compile(r"\d+\.\d{3,}")  # a hundredth of a pixel is enough
 
 Side = Literal["left", "right"]
 
@@ -236,6 +237,8 @@ def _inlined(svg: Element, title: str, told: Sequence[str]) -> str:
     for element in svg.iter():
         for name in ("role", "aria-label", "aria-roledescription", "aria-hidden"):
             element.attrib.pop(name, None)
+        for name in element.attrib.keys() & {"transform", "d", "x2", "y2"}:
+            element.attrib[name] = _LONG.sub(_short, element.attrib[name])
     svg.attrib = {"viewBox": svg.attrib["viewBox"], "role": "img", "class": "chart"}
     described = [Element("title"), Element("desc")]
     described[0].text, described[1].text = _legal(title), _legal("; ".join(told))
@@ -248,6 +251,10 @@ def _note(marks: Element) -> None:
     for mark in marks:
         if mark.tag != "text" and mark.attrib["aria-label"]:
             SubElement(mark, "title").text = mark.attrib["aria-label"]
+
+
+def _short(number: re.Match[str]) -> str:
+    return f"{float(number[0]):.2f}"
 
 
 def _legal(text: str) -> str:

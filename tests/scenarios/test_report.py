@@ -150,13 +150,21 @@ def test_higher_values_stand_higher_in_a_plane_and_labels_do_not_overlap() -> No
     assert len(marks(svg, "leader")) >= 1
 
 
+def test_an_interval_does_not_strike_through_a_label() -> None:
+    svg = plane([Point("a", 1, 0.5, (0.5, 2))], Axis("cost", 0, 2), Axis("F1", 0, 1))
+
+    [label], [whisker], [leader] = (marks(svg, n) for n in ("label_left", "whisker", "leader"))
+    assert abs(label.y - whisker.y) >= 15.9
+    assert leader.y + leader.down == pytest.approx(label.y, abs=5)  # a text's foot, not its middle
+
+
 def test_strips_show_every_value_and_the_mean() -> None:
     svg = strips({"useful": [0.1, 0.1, 0.4], "harmful": []}, Axis("effect", 0, 1))
 
     values = marks(svg, "dot")
     assert len({(value.x, value.y) for value in values}) == 3
     [mean] = marks(svg, "mean")
-    assert mean.x == pytest.approx(sum(value.x for value in values) / 3)
+    assert mean.x == pytest.approx(sum(value.x for value in values) / 3, abs=0.02)
     assert {"useful (3)", "harmful (0)"} <= set(texts(svg))
 
 
