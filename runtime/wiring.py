@@ -57,7 +57,7 @@ async def open_runtime(  # noqa: PLR0913  # one call names all an application ma
             Equipment(
                 bank=await _opened(stack, bank, vectors, time),
                 model=model,
-                guard=_guard(guard or chosen.guard.method, chosen, seed),
+                guard=_guard(guard or chosen.guard.method, chosen, seed, vectors),
                 settings=chosen,
                 clock=time,
                 seed=seed,
@@ -74,10 +74,11 @@ async def _opened(
     return await stack.enter_async_context(open_bank(path, embedder=embedder, clock=clock))
 
 
-def _guard(guard: str | Guard, settings: Settings, seed: int) -> Guard:
-    if isinstance(guard, str):
-        return guard_named(guard, on_undecided=settings.guard.on_undecided, seed=seed)
-    return guard
+def _guard(guard: str | Guard, settings: Settings, seed: int, embedder: Embedder) -> Guard:
+    if not isinstance(guard, str):
+        return guard
+    policy = settings.guard.on_undecided
+    return guard_named(guard, on_undecided=policy, seed=seed, embedder=embedder)
 
 
 def _new_session() -> str:
