@@ -201,7 +201,12 @@ def _described(estimate: Estimate) -> str:
 
 
 def _told(point: Point) -> str:
-    return f"{point.label}: {point.x:g}, {point.y:.3f}"
+    x, y = _bounds(point.x_bounds), _bounds(point.y_bounds)
+    return f"{point.label}: {point.x:g}{x}, {point.y:.3f}{y}"
+
+
+def _bounds(bounds: tuple[float, float] | None) -> str:
+    return "" if bounds is None else f" [{bounds[0]:.3f}, {bounds[1]:.3f}]"
 
 
 def _known(value: float | None) -> float | None:

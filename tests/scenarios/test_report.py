@@ -155,6 +155,7 @@ def test_an_interval_does_not_strike_through_a_label() -> None:
 
     [label], [whisker], [leader] = (marks(svg, n) for n in ("label_left", "whisker", "leader"))
     assert abs(label.y - whisker.y) >= 15.9
+    assert whisker.note == "a: 1 [0.500, 2.000], 0.500"
     assert leader.y + leader.down == pytest.approx(label.y, abs=5)  # a text's foot, not its middle
 
 
