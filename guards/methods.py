@@ -12,6 +12,7 @@ from assay.guards.baselines_graph import Graph
 from assay.guards.batched import BatchedCMI
 from assay.guards.intervention import CMI, Criterion, ValueFactory, archive_agreement
 from assay.guards.jointcore import JointCore
+from assay.guards.meclear import ClearingSearch, MeClear
 from assay.guards.protocols import Guard, OnUndecided
 from assay.stores.protocols import Embedder
 
@@ -25,9 +26,10 @@ METHODS: tuple[str, ...] = (
     "cmi",
     "panel",
     "jointcore",
+    "meclear",
 )
-"""What is compared by default, in this order: the seven published methods, the panel, and group
-deletion."""
+"""What is compared by default, in this order: the seven published methods, the panel, group
+deletion, and clearing."""
 
 CMI_VARIANTS: tuple[str, ...] = (
     "cmi_utility",
@@ -37,6 +39,9 @@ CMI_VARIANTS: tuple[str, ...] = (
 )
 """Published variants of CMI, by name only. The fifth, ``cmi_oracle``, needs the answer key, which
 does not exist here: see ``assay.scenarios.oracle``."""
+
+MECLEAR_VARIANTS: tuple[str, ...] = ("meclear_published", "meclear_exact")
+"""Clearing as published (16 permutations, the nested filtration) and by the full table."""
 
 ORACLE = "cmi_oracle"
 """The variant that no blind run can have."""
@@ -55,10 +60,10 @@ def guard_named(  # noqa: PLR0913  # whatever any of them takes
     """The guard of this name.
 
     Args:
-        name: One of ``METHODS`` or ``CMI_VARIANTS``.
+        name: One of ``METHODS``, ``CMI_VARIANTS`` or ``MECLEAR_VARIANTS``.
         on_undecided: What becomes of candidates that nothing decided; baselines decide all.
         seed: Of whatever the guard draws.
-        value: Value function of CMI and its variants; blind by default.
+        value: Value function of CMI, MeClear and their variants; blind by default.
         embedder: Lets the panel compare texts by meaning; by shared words where it is ``None``.
 
         perturbations: How many CMI shows of each candidate.
@@ -74,7 +79,7 @@ def guard_named(  # noqa: PLR0913  # whatever any of them takes
         )
     make = _MAKERS.get(name)
     if make is None:
-        known = (*METHODS, *CMI_VARIANTS)
+        known = (*METHODS, *CMI_VARIANTS, *MECLEAR_VARIANTS)
         near = get_close_matches(name, known, n=3) or known
         raise ConfigError(f"no method {name!r}; did you mean {' or '.join(near)}?")
     return make(_Wanted(on_undecided, seed, value, embedder, perturbations, tolerance))
@@ -111,6 +116,12 @@ def _without_perturbation(wanted: _Wanted) -> Guard:
     )
 
 
+def _meclear(wanted: _Wanted, *, search: ClearingSearch = "auto") -> Guard:
+    return MeClear(
+        on_undecided=wanted.on_undecided, seed=wanted.seed, search=search, value=wanted.value
+    )
+
+
 def _panel(wanted: _Wanted) -> Guard:
     from assay.guards.panel import Panel  # noqa: PLC0415  # most methods do without its tables
 
@@ -134,5 +145,8 @@ _MAKERS: Mapping[str, _Maker] = MappingProxyType(
         ),
         "panel": _panel,
         "jointcore": lambda _: JointCore(),
+        "meclear": _meclear,
+        "meclear_published": lambda wanted: _meclear(wanted, search="published"),
+        "meclear_exact": lambda wanted: _meclear(wanted, search="exact"),
     }
 )

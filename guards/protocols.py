@@ -6,6 +6,7 @@ from typing import Literal, NewType, Protocol, TypeAlias
 import msgspec
 
 from assay.guards.coalitions import Coalition, Utilities
+from assay.guards.trace import Trace
 from assay.stores.records import ArchiveTurn, Candidate, RecordId
 
 DecisionId = NewType("DecisionId", str)
@@ -249,8 +250,8 @@ class Ledger(msgspec.Struct, frozen=True, kw_only=True):
 class EvidenceSource(Protocol):
     """The past turns of this namespace, as evidence."""
 
-    async def __call__(self, text: str, *, limit: int) -> list[ArchiveTurn]:
-        """Turns that bear on ``text``, best first."""
+    async def __call__(self, texts: Sequence[str], *, limit: int) -> list[list[ArchiveTurn]]:
+        """For each text, at most ``limit`` turns that bear on it, best first."""
         ...
 
 
@@ -306,6 +307,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         shown_as: Whether the prompt shows the admitted records, or a model's summary of them in
             their place (``assay.guards.tasks.SUMMARISE``, asked of the laboratory: it is cached).
         tokens_saved: Estimated prompt tokens of the texts that reduction left out.
+        trace: What clearing tried on the way; ``None`` for methods that do not clear.
     """
 
     method: str
@@ -317,6 +319,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     certificate: str = ""
     shown_as: Literal["records", "summary"] = "records"
     tokens_saved: int = 0
+    trace: Trace | None = None
 
     @property
     def admitted(self) -> tuple[Judgement, ...]:

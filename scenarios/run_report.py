@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from assay.scenarios import charts
 from assay.scenarios.causal_locomo import SUITE
+from assay.scenarios.clearing_block import clearing_lines, clearing_section
 from assay.scenarios.cmi_charts import cost_plane, published_cost_row, robustness_plane
 from assay.scenarios.metrics import METRICS
 from assay.scenarios.recorded_costs import PUBLISHED_COSTS
@@ -60,6 +61,7 @@ def run_report(
         _comparison_section(results, keys, reference, record.config.seed),
         Section("By family of questions", tables=[_families(results)]),
         _effects_section(results, keys),
+        clearing_section(results),
         _decisions(scenarios, results),
     ]
     return Report(
@@ -236,6 +238,11 @@ def _card(place: int, scenario: Scenario, results: Mapping[str, MethodResult]) -
         lines=[
             ("Expected", (*scenario.key.expected, "(that nothing answers)")[0]),
             *answers,
+            *(
+                line
+                for name, result in results.items()
+                for line in clearing_lines(name, result.rows[place].decision)
+            ),
             *flags,
         ],
     )

@@ -3,6 +3,7 @@
 import unicodedata
 from collections.abc import Mapping, Sequence
 
+from assay.cli.decision_trace import trace_lines
 from assay.errors import RecordNotFound
 from assay.guards.protocols import Decision, Judgement, Ledger
 from assay.runtime.reply import PastDecision
@@ -51,6 +52,8 @@ def decision_lines(past: PastDecision, texts: Mapping[RecordId, str]) -> list[st
     lines = [heading, f"  asked: {one_line(past.question)}"]
     lines += _remarks(decision)
     lines += judgement_lines(decision.judgements, texts) or ["  no memory was proposed"]
+    if decision.trace is not None:
+        lines += trace_lines(decision.trace, decision.judgements)
     return [*lines, f"  spent: {spend_line(decision.spent)}"]
 
 
