@@ -43,6 +43,9 @@ does not exist here: see ``assay.scenarios.oracle``."""
 MECLEAR_VARIANTS: tuple[str, ...] = ("meclear_published", "meclear_exact")
 """Clearing as published (16 permutations, the nested filtration) and by the full table."""
 
+PANEL_VARIANTS: tuple[str, ...] = ("panel_no_trust",)
+"""The panel without its levers: one that does not ask where a record comes from."""
+
 ORACLE = "cmi_oracle"
 """The variant that no blind run can have."""
 
@@ -60,12 +63,11 @@ def guard_named(  # noqa: PLR0913  # whatever any of them takes
     """The guard of this name.
 
     Args:
-        name: One of ``METHODS``, ``CMI_VARIANTS`` or ``MECLEAR_VARIANTS``.
+        name: One of ``METHODS``, ``CMI_VARIANTS``, ``MECLEAR_VARIANTS`` or ``PANEL_VARIANTS``.
         on_undecided: What becomes of candidates that nothing decided; baselines decide all.
         seed: Of whatever the guard draws.
         value: Value function of CMI, MeClear and their variants; blind by default.
         embedder: Lets the panel compare texts by meaning; by shared words where it is ``None``.
-
         perturbations: How many CMI shows of each candidate.
         tolerance: How far below 0 a stability may be and still count as stable.
 
@@ -79,7 +81,7 @@ def guard_named(  # noqa: PLR0913  # whatever any of them takes
         )
     make = _MAKERS.get(name)
     if make is None:
-        known = (*METHODS, *CMI_VARIANTS, *MECLEAR_VARIANTS)
+        known = (*METHODS, *CMI_VARIANTS, *MECLEAR_VARIANTS, *PANEL_VARIANTS)
         near = get_close_matches(name, known, n=3) or known
         raise ConfigError(f"no method {name!r}; did you mean {' or '.join(near)}?")
     return make(_Wanted(on_undecided, seed, value, embedder, perturbations, tolerance))
@@ -128,6 +130,14 @@ def _panel(wanted: _Wanted) -> Guard:
     return Panel(on_undecided=wanted.on_undecided, seed=wanted.seed, embedder=wanted.embedder)
 
 
+def _panel_without_trust(wanted: _Wanted) -> Guard:
+    from assay.guards.panel_variants import PanelWithoutTrust  # noqa: PLC0415  # as above
+
+    return PanelWithoutTrust(
+        on_undecided=wanted.on_undecided, seed=wanted.seed, embedder=wanted.embedder
+    )
+
+
 _MAKERS: Mapping[str, _Maker] = MappingProxyType(
     {
         "no_memory": lambda _: NoMemory(),
@@ -144,6 +154,7 @@ _MAKERS: Mapping[str, _Maker] = MappingProxyType(
             on_undecided=wanted.on_undecided, seed=wanted.seed, value=wanted.value
         ),
         "panel": _panel,
+        "panel_no_trust": _panel_without_trust,
         "jointcore": lambda _: JointCore(),
         "meclear": _meclear,
         "meclear_published": lambda wanted: _meclear(wanted, search="published"),
