@@ -49,20 +49,20 @@ class RunFolder:
 
     async def rows(self) -> list[Row]:
         """Decisions taken so far; the first one of a unit stands."""
-        read = await anyio.to_thread.run_sync(_read_lines, self.path / DECISIONS_FILE, Row)
+        read = await anyio.to_thread.run_sync(read_lines, self.path / DECISIONS_FILE, Row)
         return list({row.unit: row for row in reversed(read)}.values())[::-1]
 
     async def paid(self) -> list[Paid]:
         """Answers paid for so far."""
-        return await anyio.to_thread.run_sync(_read_lines, self.path / JOURNAL_FILE, Paid)
+        return await anyio.to_thread.run_sync(read_lines, self.path / JOURNAL_FILE, Paid)
 
     async def append(self, row: Row) -> None:
         """Keep one decision; it survives the end of the process."""
-        await anyio.to_thread.run_sync(_append_lines, self.path / DECISIONS_FILE, [row])
+        await anyio.to_thread.run_sync(append_lines, self.path / DECISIONS_FILE, [row])
 
     async def append_paid(self, paid: Sequence[Paid]) -> None:
         """Keep answers paid for."""
-        await anyio.to_thread.run_sync(_append_lines, self.path / JOURNAL_FILE, paid)
+        await anyio.to_thread.run_sync(append_lines, self.path / JOURNAL_FILE, paid)
 
     def _begin(self, record: RunRecord) -> None:
         if (self.path / RUN_FILE).exists():
@@ -73,7 +73,7 @@ class RunFolder:
                     "'assay replay --resume DIR', or choose another folder with --out"
                 )
             _set_aside(self.path)
-        _write(self.path / RUN_FILE, msgspec.json.format(msgspec.json.encode(record)))
+        write_whole(self.path / RUN_FILE, msgspec.json.format(msgspec.json.encode(record)))
 
     def _read_record(self) -> RunRecord:
         path = self.path / RUN_FILE
@@ -120,7 +120,12 @@ def _set_aside(folder: Path) -> None:
             (folder / name).replace(aside / name)
 
 
-def _write(path: Path, data: bytes) -> None:
+def write_whole(path: Path, data: bytes) -> None:
+    """Write a file so that it is either whole or not there; blocking.
+
+    Raises:
+        ScenarioError: If it cannot be written.
+    """
     unfinished = path.with_name(f".{path.name}.unfinished")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -133,8 +138,12 @@ def _write(path: Path, data: bytes) -> None:
         raise ScenarioError(f"cannot write {str(path)!r}: {error.strerror}") from error
 
 
-def _append_lines(path: Path, values: Sequence[msgspec.Struct]) -> None:
-    """One write per call, so that a crash cuts at most the last line."""
+def append_lines(path: Path, values: Sequence[msgspec.Struct]) -> None:
+    """Add JSON lines, safe from the end of the process; a crash cuts at most the last one. Blocking.
+
+    Raises:
+        ScenarioError: If the file cannot be written.
+    """
     lines = b"".join(msgspec.json.encode(value) + b"\n" for value in values)
     try:
         with path.open("ab", buffering=0) as file:
@@ -144,8 +153,12 @@ def _append_lines(path: Path, values: Sequence[msgspec.Struct]) -> None:
         raise ScenarioError(f"cannot write {str(path)!r}: {error.strerror}") from error
 
 
-def _read_lines(path: Path, kind: type[T]) -> list[T]:
-    """Every whole line; a last line without its end is cut off the file first."""
+def read_lines(path: Path, kind: type[T]) -> list[T]:
+    """Every whole line; a last line without its end is cut off the file first. Blocking.
+
+    Raises:
+        ScenarioError: If the file cannot be read, or a line is none that a run writes.
+    """
     try:
         data = path.read_bytes()
     except FileNotFoundError:

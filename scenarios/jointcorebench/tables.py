@@ -85,12 +85,12 @@ def exact_markdown(report: ExactReport, command: str) -> str:
             f"{report.conditions:,} conditions, seed base {report.seed}. Made by `{command}`.",
             "Evaluations are questions per condition; the reference with all records is not "
             "counted. The first eight methods are the published ones.",
-            _table(exact_head(report), exact_cells(report)),
+            markdown_table(exact_head(report), exact_cells(report)),
             "## Rounds by questions in flight (questions spent)",
             "Equal questions are asked once here; the published searches above repeat them.",
-            _table(ROUNDS_HEAD, round_cells(report)),
+            markdown_table(ROUNDS_HEAD, round_cells(report)),
             "## Evaluations by family",
-            _table(families, by_family),
+            markdown_table(families, by_family),
         ]
     )
 
@@ -102,11 +102,12 @@ def tracks_markdown(rows: Sequence[Row], command: str, *, seed: int) -> str:
             "# JointCoreBench, harder tracks",
             f"Seed base {seed}. Made by `{command}`.",
             "1-minimal: sufficient, and not with any one record fewer, by the true rule.",
-            _table(TRACK_HEAD, track_cells(rows)),
+            markdown_table(TRACK_HEAD, track_cells(rows)),
         ]
     )
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table in Markdown."""
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)

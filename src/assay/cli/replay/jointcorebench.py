@@ -2,7 +2,8 @@
 
 import os
 import shlex
-from collections.abc import Callable, Generator, Sequence
+import sys
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,18 +11,23 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from assay.cli.naming import nearest
+from assay.errors import ConfigError
 
 if TYPE_CHECKING:
+    from assay.cli.replay.jointcorebench_model import Wanted
     from assay.scenarios.jointcorebench.conditions import Coordinates
     from assay.scenarios.jointcorebench.exact import ExactReport
     from assay.scenarios.jointcorebench.hard import Row
 
-STAGES = ("exact",)
+STAGES = ("exact", "model")
+_ALL_TASKS = 432
+_EXACT_SEED = 26082701
 
 
 def jointcorebench(  # noqa: PLR0913, PLR0917  # one parameter per option
     stage: Annotated[
-        str, typer.Option(help="exact: the rule itself answers, no model is asked.")
+        str,
+        typer.Option(help="exact: the rule itself answers. model: a model does, on 432 tasks."),
     ] = "exact",
     family: Annotated[
         list[str] | None,
@@ -37,7 +43,45 @@ def jointcorebench(  # noqa: PLR0913, PLR0917  # one parameter per option
             help="A harder track instead: scores, costs, rules, size, fresh, persistent, or all."
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed base of the conditions.")] = 26082701,
+    model: Annotated[
+        str | None,
+        typer.Option(help="Model stage: local, local:PATH.gguf, openai:NAME, scripted:FILE, ..."),
+    ] = None,
+    base_url: Annotated[
+        str | None, typer.Option(help="Model stage: an OpenAI-compatible endpoint.")
+    ] = None,
+    subset: Annotated[
+        int,
+        typer.Option(min=1, max=_ALL_TASKS, help="Model stage: so many evenly spaced tasks."),
+    ] = _ALL_TASKS,
+    representation: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Model stage: how omitted records are shown: unknown (default), deletion, "
+            "pending, counterfactual, or all; repeat for several."
+        ),
+    ] = None,
+    interface: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Model stage: labels to choose from: boolean (default), direct, ab, or all; "
+            "repeat for several."
+        ),
+    ] = None,
+    method: Annotated[
+        list[str] | None,
+        typer.Option(help="Model stage: a method of the exact stage; repeat for several, or all."),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Model stage: keep every task here; the same command goes on with it."),
+    ] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(
+            min=0, help="Seed base; by default the published one, 26082701 or 26082901 (model)."
+        ),
+    ] = None,
     processes: Annotated[
         int | None, typer.Option(min=1, help="Processes to share the work; default: every core.")
     ] = None,
@@ -49,20 +93,70 @@ def jointcorebench(  # noqa: PLR0913, PLR0917  # one parameter per option
     """Replay JointCoreBench: find the records a decision needs with few questions.
 
     The exact stage runs all published methods and ours on its 6,912 conditions. The harder tracks
-    degrade the scores, change costs and rules, add records or let the evaluator err.
+    degrade the scores, change costs and rules, add records or let the evaluator err. The model
+    stage asks a model to judge printed conditions and scores its labels by their likelihood.
     """
     if stage not in STAGES:
         raise nearest("stage", stage, STAGES)
-    workers = processes or os.cpu_count() or 1
-    command = _command(family, n, track, seed)
-    if track:
-        rows, text = _tracks(_track_names(track), seed, workers, command)
-        _write(markdown, text)
-        _show_tracks(rows, seed, as_json=as_json)
+    exact_only = {"--family": family, "--n": n, "--track": track, "--processes": processes}
+    model_only = {
+        "--model": model,
+        "--base-url": base_url,
+        "--representation": representation,
+        "--interface": interface,
+        "--method": method,
+        "--out": out,
+    }
+    _refuse(model_only if stage == "exact" else exact_only, stage)
+    if stage == "model":
+        from assay.cli.replay.jointcorebench_model import Wanted, require_model  # noqa: PLC0415
+
+        wanted = Wanted(
+            require_model(model),
+            base_url,
+            subset,
+            representation or (),
+            interface or (),
+            method or (),
+            seed,
+            out,
+        )
+        _model(wanted, markdown, as_json=as_json)
         return
-    report, text = _exact(_points(family, n), seed, workers, command)
+    workers = processes or os.cpu_count() or 1
+    base = _EXACT_SEED if seed is None else seed
+    if track:
+        _run_tracks(track, base, workers, markdown, as_json=as_json)
+        return
+    command = _command(family, n, track, base)
+    report, text = _exact(_points(family, n), base, workers, command)
     _write(markdown, text)
     _show_exact(report, as_json=as_json)
+
+
+def _refuse(options: Mapping[str, object], stage: str) -> None:
+    for option, value in options.items():
+        if value:
+            raise ConfigError(f"{option} does not go with --stage {stage}")
+
+
+def _model(wanted: "Wanted", markdown: Path | None, *, as_json: bool) -> None:
+    from assay.cli.replay.jointcorebench_model import model_stage, show_stage  # noqa: PLC0415
+    from assay.scenarios.jointcorebench.model_tables import stage_markdown  # noqa: PLC0415
+
+    with _progress_bar("tasks") as (watch, total):
+        report, command = model_stage(wanted, watch=watch, total=total, as_json=as_json)
+    _write(markdown, stage_markdown(report, command))
+    show_stage(report, command, as_json=as_json)
+
+
+def _run_tracks(
+    track: Sequence[str], seed: int, workers: int, markdown: Path | None, *, as_json: bool
+) -> None:
+    names = _track_names(track)
+    rows, text = _tracks(names, seed, workers, _command(None, None, track, seed))
+    _write(markdown, text)
+    _show_tracks(rows, seed, as_json=as_json)
 
 
 def _points(families: Sequence[str] | None, sizes: Sequence[int] | None) -> list["Coordinates"]:
@@ -158,13 +252,29 @@ def _print(title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> No
 
 @contextmanager
 def _progress(unit: str, total: int) -> Generator[Callable[[int], None]]:
+    with _progress_bar(unit) as (advance, expect):
+        expect(total)
+        yield advance
+
+
+@contextmanager
+def _progress_bar(
+    unit: str,
+) -> Generator[tuple[Callable[[int], None], Callable[[int], None]]]:
+    """A bar on stderr, as what advances it and what tells it the total."""
     from rich.console import Console  # noqa: PLC0415
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn  # noqa: PLC0415
 
     columns = (BarColumn(), MofNCompleteColumn(), unit, TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(unit, total=total)
-        yield lambda count: progress.update(task, advance=count)
+    console = Console(stderr=True)
+    # Written into a file, the bar would leave an empty line before a message.
+    shown = sys.stderr.isatty()
+    with Progress(*columns, console=console, transient=True, disable=not shown) as progress:
+        task = progress.add_task(unit, total=None)
+        yield (
+            lambda count: progress.update(task, advance=count),
+            lambda total: progress.update(task, total=total),
+        )
 
 
 def _command(
