@@ -13,6 +13,7 @@ from assay.guards.coalitions import Coalition, Utilities, grand
 from assay.guards.evidence.text import content
 from assay.guards.outcomes import has_answer
 from assay.guards.protocols import Ask, EvidenceSource, Experimenter, Outcome
+from assay.stores.records import ArchiveTurn
 
 _ABOUT_ANSWERING: Final = content(
     [
@@ -180,13 +181,14 @@ class ArchiveAgreement(OutcomeValue):
         self._limit = limit
 
     async def worth(self, outcomes: Sequence[Outcome]) -> Utilities:
-        worth: dict[str, float] = {}
-        for text in dict.fromkeys(o.text for o in outcomes if has_answer(o)):
-            worth[text] = await self._agreement(text)
+        answers = list(dict.fromkeys(o.text for o in outcomes if has_answer(o)))
+        asked = [f"{self._question} {answer}" for answer in answers]
+        found = await self._evidence(asked, limit=self._limit)
+        pairs = zip(answers, found, strict=True)
+        worth = {answer: self._agreement(answer, turns) for answer, turns in pairs}
         return np.array([worth[o.text] if has_answer(o) else math.nan for o in outcomes])
 
-    async def _agreement(self, answer: str) -> float:
-        turns = await self._evidence(f"{self._question} {answer}", limit=self._limit)
+    def _agreement(self, answer: str, turns: Sequence[ArchiveTurn]) -> float:
         if not turns:
             return math.nan
         own = own_words(answer, self._question)

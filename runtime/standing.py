@@ -48,14 +48,13 @@ class Standing:
         fallen |= {s.turn_id for s in shown if not self._withdrawn.isdisjoint(s.record_ids)}
         return [t for t in standing if t.speaker != "assistant" or turn_of(t.id) not in fallen]
 
-    async def evidence(self, text: str, *, limit: int) -> list[ArchiveTurn]:
-        """Turns that bear on ``text``, best first; they stand as of the last call of ``recent``.
+    async def evidence(self, texts: Sequence[str], *, limit: int) -> list[list[ArchiveTurn]]:
+        """For each text the turns that bear on it; they stand as of the last call of ``recent``.
 
         What the assistant said is no evidence: it repeats what it was shown.
         """
-        turns = await self._search(text, limit=2 * limit)
-        witnesses = [turn for turn in turns if turn.speaker != "assistant"]
-        return self._those_that_stand(witnesses)[:limit]
+        found = await self._search(texts, limit=2 * limit)
+        return [self._those_that_stand(_witnesses(turns))[:limit] for turns in found]
 
     def _those_that_stand(self, turns: Sequence[ArchiveTurn]) -> list[ArchiveTurn]:
         if not self._withdrawn:
@@ -67,3 +66,7 @@ class Standing:
         self._withdrawn.update(changes.erased)
         self._withdrawn.update(r.supersedes for r in changes.records if r.supersedes is not None)
         self._version = changes.version
+
+
+def _witnesses(turns: Sequence[ArchiveTurn]) -> list[ArchiveTurn]:
+    return [turn for turn in turns if turn.speaker != "assistant"]

@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from assay.stores.checks import checked_characters, checked_limit, checked_namespace, in_utc
 from assay.stores.concurrent import both
@@ -140,16 +141,28 @@ class EvidenceSearch:
         self._embedder = embedder
         self._namespace = checked_namespace(namespace)
 
-    async def __call__(self, text: str, *, limit: int) -> list[ArchiveTurn]:
-        """The best ``limit`` turns, best first; fewer if fewer share a word with ``text``."""
-        if checked_limit(limit) == 0:
-            return []
+    async def __call__(self, texts: Sequence[str], *, limit: int) -> list[list[ArchiveTurn]]:
+        """For each text the best ``limit`` turns, best first; fewer if fewer share a word with it.
+
+        One search of the archive and two calls of the embedder, however many texts.
+        """
+        if checked_limit(limit) == 0 or not texts:
+            return [[] for _ in texts]
         shortlist = max(_LEAST_SHORTLIST, _DEPTH_PER_CANDIDATE * limit)
-        turns = await self._archive.search(self._namespace, text, limit=shortlist)
+        found = await self._archive.search(self._namespace, texts, limit=shortlist)
+        turns = list({turn.id: turn for hits in found for turn in hits}.values())
         if not turns:
-            return []
-        query = await self._embedder.embed([text], kind="query")
-        passages = [f"{turn.speaker}: {turn.text}" for turn in turns]
-        vectors = await self._embedder.embed(passages, kind="passage")
-        order = np.argsort(-(vectors @ query[0]), kind="stable")[:limit]
-        return [turns[i] for i in order]
+            return found
+        queries = await self._embedder.embed(texts, kind="query")
+        spoken = [f"{turn.speaker}: {turn.text}" for turn in turns]
+        likeness = (await self._embedder.embed(spoken, kind="passage")) @ queries.T
+        place = {turn.id: i for i, turn in enumerate(turns)}
+        return [
+            [hits[i] for i in _best(likeness[[place[turn.id] for turn in hits], column], limit)]
+            for column, hits in enumerate(found)
+        ]
+
+
+def _best(scores: npt.NDArray[np.float32], limit: int) -> list[int]:
+    order = np.argsort(-scores, kind="stable")[:limit]
+    return [int(i) for i in order]

@@ -162,11 +162,14 @@ class InMemoryArchive:
         turns.sort(key=lambda turn: turn.position)
         return turns[max(0, len(turns) - checked_limit(limit)) :]
 
-    async def search(self, namespace: Namespace, text: str, *, limit: int) -> list[ArchiveTurn]:
+    async def search(
+        self, namespace: Namespace, texts: Sequence[str], *, limit: int
+    ) -> list[list[ArchiveTurn]]:
         checked_namespace(namespace)
-        checked_characters("text", text)
-        best = self._keywords.best(namespace, text, limit=checked_limit(limit))
-        return [self._turns[namespace, turn_id] for turn_id, _ in best]
+        for text in texts:
+            checked_characters("text", text)
+        found = [self._keywords.best(namespace, t, limit=checked_limit(limit)) for t in texts]
+        return [[self._turns[namespace, turn_id] for turn_id, _ in best] for best in found]
 
     async def all(self, namespace: Namespace) -> list[ArchiveTurn]:
         checked_namespace(namespace)

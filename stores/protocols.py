@@ -111,8 +111,10 @@ class Archive(Protocol):
         """The last ``limit`` turns of a session, oldest first."""
         ...
 
-    async def search(self, namespace: Namespace, text: str, *, limit: int) -> list[ArchiveTurn]:
-        """The turns that share most with ``text`` (BM25), best first."""
+    async def search(
+        self, namespace: Namespace, texts: Sequence[str], *, limit: int
+    ) -> list[list[ArchiveTurn]]:
+        """For each text, the turns that share most with it (BM25), best first."""
         ...
 
     async def all(self, namespace: Namespace) -> list[ArchiveTurn]:

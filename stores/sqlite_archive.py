@@ -56,14 +56,22 @@ class SqliteArchive:
         newest_first = await self._turns(namespace, _RECENT, session, checked_limit(limit))
         return newest_first[::-1]
 
-    async def search(self, namespace: Namespace, text: str, *, limit: int) -> list[ArchiveTurn]:
+    async def search(
+        self, namespace: Namespace, texts: Sequence[str], *, limit: int
+    ) -> list[list[ArchiveTurn]]:
         checked_namespace(namespace)
-        expression = match_expression(namespace, checked_characters("text", text))
-        if checked_limit(limit) == 0 or expression is None:
-            return []
+        expressions = [match_expression(namespace, checked_characters("text", t)) for t in texts]
+        if checked_limit(limit) == 0 or not any(expressions):
+            return [[] for _ in texts]
 
-        def work(connection: sqlite3.Connection) -> list[ArchiveTurn]:
-            return _opened(namespace, connection.execute(_SEARCH, (expression, limit)))
+        def work(connection: sqlite3.Connection) -> list[list[ArchiveTurn]]:
+            opening = _Opening(namespace)
+            return [
+                opening.turns(connection.execute(_SEARCH, (expression, limit)))
+                if expression
+                else []
+                for expression in expressions
+            ]
 
         return await self._database.read(work)
 
@@ -80,7 +88,24 @@ class SqliteArchive:
 
 
 def _opened(namespace: Namespace, rows: sqlite3.Cursor) -> list[ArchiveTurn]:
-    return [opened(ArchiveTurn, namespace, body, sealed) for body, sealed in rows]
+    return _Opening(namespace).turns(rows)
+
+
+class _Opening:
+    """Rows to turns; a row that several searches of one batch find is opened once."""
+
+    def __init__(self, namespace: Namespace) -> None:
+        self._namespace = namespace
+        self._turns: dict[bytes, ArchiveTurn] = {}
+
+    def turns(self, rows: sqlite3.Cursor) -> list[ArchiveTurn]:
+        return [self._turn(body, sealed) for body, sealed in rows]
+
+    def _turn(self, body: bytes, sealed: bytes) -> ArchiveTurn:
+        turn = self._turns.get(sealed)
+        if turn is None:
+            turn = self._turns[sealed] = opened(ArchiveTurn, self._namespace, body, sealed)
+        return turn
 
 
 def _prepared(turn: ArchiveTurn) -> _Prepared:

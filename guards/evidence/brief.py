@@ -97,7 +97,7 @@ async def gather(
     *,
     limit: int,
 ) -> Brief:
-    """Look everything up: at most ``1 + n`` searches and one measurement.
+    """Look everything up: one search for all texts and one measurement.
 
     Args:
         question: What was asked.
@@ -106,7 +106,8 @@ async def gather(
         measure: Likeness of texts.
         limit: Turns to look at per search.
     """
-    hits = {text: await evidence(text, limit=limit) for text in dict.fromkeys([question, *texts])}
+    asked = list(dict.fromkeys([question, *texts]))
+    hits = dict(zip(asked, await evidence(asked, limit=limit), strict=True))
     by_id = {str(turn.id): turn for turns in hits.values() for turn in turns}
     turns = tuple(by_id[turn_id] for turn_id in sorted(by_id))
     place = {str(turn.id): i for i, turn in enumerate(turns)}

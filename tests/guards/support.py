@@ -228,9 +228,9 @@ class FixedEvidence:
     turns: Sequence[ArchiveTurn] = ()
     asked: list[str] = field(default_factory=list[str])
 
-    async def __call__(self, text: str, *, limit: int) -> list[ArchiveTurn]:
-        self.asked.append(text)
-        return list(self.turns[:limit])
+    async def __call__(self, texts: Sequence[str], *, limit: int) -> list[list[ArchiveTurn]]:
+        self.asked.extend(texts)
+        return [list(self.turns[:limit]) for _ in texts]
 
 
 def case(question: str, *texts: str, archive: Sequence[str] = ()) -> Case:

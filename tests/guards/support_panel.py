@@ -100,9 +100,9 @@ def archive(*said: str | ArchiveTurn) -> EvidenceSource:
     """Every turn, in the order given, for every text."""
     turns = [turn(s, position=i) if isinstance(s, str) else s for i, s in enumerate(said)]
 
-    async def search(text: str, *, limit: int) -> list[ArchiveTurn]:
+    async def search(texts: Sequence[str], *, limit: int) -> list[list[ArchiveTurn]]:
         await anyio.lowlevel.checkpoint()
-        return turns[:limit]
+        return [turns[:limit] for _ in texts]
 
     return search
 

@@ -1,5 +1,6 @@
 """On real examples: what is not text, question or history changes no decision, and cost is bounded."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -18,12 +19,15 @@ K = 5
 async def judged(example: Example, laboratory: EchoLaboratory) -> dict[str, tuple[bool, str, str]]:
     words = frozenset(example.question.lower().split())
 
-    async def evidence(text: str, *, limit: int) -> list[ArchiveTurn]:
+    def found(text: str, limit: int) -> list[ArchiveTurn]:
         wanted = words | frozenset(text.lower().split())
         return sorted(
             example.turns,
             key=lambda t: (-len(wanted & frozenset(t.text.lower().split())), t.id),
         )[:limit]
+
+    async def evidence(texts: Sequence[str], *, limit: int) -> list[list[ArchiveTurn]]:
+        return [found(text, limit) for text in texts]
 
     candidates = tuple(Candidate(record=r, score=0.5) for r in example.records)
     case = Case(question=example.question, candidates=candidates, evidence=evidence)

@@ -46,7 +46,7 @@ async def test_a_correction_is_evidence_and_what_it_corrects_is_not() -> None:
     await rt.correct(USER, old.id, "My cat is called Mochi.")
     await standing.recent(SESSION, ())
 
-    turns = await standing.evidence("What is my cat called?", limit=5)
+    [turns] = await standing.evidence(["What is my cat called?"], limit=5)
     assert [(turn.speaker, turn.text) for turn in turns] == [("user", "My cat is called Mochi.")]
 
 

@@ -70,11 +70,13 @@ async def test_search_finds_by_words_and_by_speaker(open_stores: OpenStores) -> 
             ]
         )
 
-        rex = await stores.archive.search(ANN, "Is Rex a dog?", limit=9)
-        caroline = await stores.archive.search(ANN, "Where did Caroline go?", limit=9)
+        [rex, caroline, nothing] = await stores.archive.search(
+            ANN, ["Is Rex a dog?", "Where did Caroline go?", "?"], limit=9
+        )
 
     assert [t.position for t in rex] == [1, 0]
     assert [t.position for t in caroline] == [3]
+    assert nothing == []
 
 
 @pytest.mark.parametrize(

@@ -186,9 +186,11 @@ async def test_evidence_is_reranked_by_meaning() -> None:
     )
     search = EvidenceSearch(archive, HashingEmbedder(), ANN)
 
-    turns = await search("assistant: dog", limit=2)
+    [turns, none, unrelated] = await search(["assistant: dog", "zebra", "unrelated"], limit=2)
 
     assert [t.position for t in turns] == [1, 0]
-    assert await search("dog", limit=0) == []
-    assert await search("zebra", limit=3) == []
-    assert [t.position for t in await search("unrelated", limit=99)] == [2]
+    assert none == []
+    assert [t.position for t in unrelated] == [2]
+    assert await search(["dog"], limit=0) == [[]]
+    assert await search([], limit=3) == []
+    assert await search(["zebra"], limit=3) == [[]]
