@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter, defaultdict
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from assay.stores.records import Namespace
 from assay.stores.words import query_words, words
@@ -23,43 +23,59 @@ class Bm25(Generic[Key]):
     """
 
     def __init__(self) -> None:
-        self._counts: defaultdict[Namespace, dict[Key, Counter[str]]] = defaultdict(dict)
+        self._texts_of: defaultdict[Namespace, dict[Key, _Text]] = defaultdict(dict)
+        self._postings: defaultdict[Namespace, defaultdict[str, dict[Key, int]]]
+        self._postings = defaultdict(lambda: defaultdict(dict))
         self._texts_with: Counter[str] = Counter()
         self._lengths = 0
         self._texts = 0
+        self._added = 0
 
     def add(self, namespace: Namespace, key: Key, text: str) -> None:
         """Take a text in; its key must be new."""
         counts = Counter(words(text))
-        self._counts[namespace][key] = counts
+        for word, count in counts.items():
+            self._postings[namespace][word][key] = count
+        self._texts_of[namespace][key] = _Text(self._added, _length(counts), tuple(counts))
         self._texts_with.update(counts.keys())
         self._lengths += _length(counts)
         self._texts += 1
+        self._added += 1
 
     def remove(self, namespace: Namespace, key: Key) -> None:
         """Take a text out; its key must be there."""
-        counts = self._counts[namespace].pop(key)
-        self._texts_with.subtract(counts.keys())
-        self._lengths -= _length(counts)
+        text = self._texts_of[namespace].pop(key)
+        for word in text.words:
+            del self._postings[namespace][word][key]
+        self._texts_with.subtract(text.words)
+        self._lengths -= text.length
         self._texts -= 1
 
     def best(self, namespace: Namespace, text: str, *, limit: int) -> list[tuple[Key, float]]:
         """The best texts that share a word with ``text`` and their scores; ties in order of adding."""
-        asked = query_words(text)
-        scored = [
-            (key, sum(self._weight(word, counts) for word in asked))
-            for key, counts in self._counts[namespace].items()
-            if any(word in counts for word in asked)
-        ]
-        return sorted(scored, key=lambda pair: -pair[1])[:limit]
+        texts, postings = self._texts_of[namespace], self._postings[namespace]
+        scores: dict[Key, float] = {}
+        for word in query_words(text):
+            posting = postings.get(word)
+            rarity = self._rarity(word) if posting else 0.0
+            for key, count in posting.items() if posting else ():
+                weight = rarity * count * (_K1 + 1) / (count + self._drag(texts[key].length))
+                scores[key] = scores.get(key, 0.0) + weight
+        ranked = sorted(scores.items(), key=lambda pair: (-pair[1], texts[pair[0]].place))
+        return ranked[:limit]
 
-    def _weight(self, word: str, counts: Counter[str]) -> float:
-        if word not in counts:
-            return 0.0
+    def _rarity(self, word: str) -> float:
         seen = self._texts_with[word]
-        rarity = max(_LEAST_WEIGHT, math.log((self._texts - seen + 0.5) / (seen + 0.5)))
-        length = _length(counts) * self._texts / self._lengths
-        return rarity * counts[word] * (_K1 + 1) / (counts[word] + _K1 * (1 - _B + _B * length))
+        return max(_LEAST_WEIGHT, math.log((self._texts - seen + 0.5) / (seen + 0.5)))
+
+    def _drag(self, length: int) -> float:
+        return _K1 * (1 - _B + _B * length * self._texts / self._lengths)
+
+
+class _Text(NamedTuple):
+    place: int
+    length: int
+    words: tuple[str, ...]
 
 
 def _length(counts: Counter[str]) -> int:
