@@ -5,7 +5,7 @@ PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do \
 	&& { echo $$p; break; }; done)
 BIN := .venv/bin
 
-.PHONY: help setup lint-setup demo test slow promises lint types lock clean
+.PHONY: help setup lint-setup peers demo test slow lint lock clean
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -26,6 +26,14 @@ lint-setup: setup .venv/.lint
 .venv/.lint: requirements/lint.txt
 	$(BIN)/pip install --quiet --require-hashes -r requirements/lint.txt
 	@touch $@
+
+.venv/.benchmark: requirements/benchmark.txt .venv/.setup
+	$(BIN)/pip install --quiet --require-hashes -r requirements/benchmark.txt
+	@touch $@
+
+peers: .venv/.benchmark ## The tests that compare with outside peers (shapiq, picire)
+	$(BIN)/pytest tests/guards/test_attribution.py tests/scenarios/test_games.py \
+		tests/scenarios/test_jointcorebench.py tests/cli/test_jointcorebench.py
 
 demo: setup ## The main job: a long-horizon rollout with the guard and without it
 	$(BIN)/assay demo
