@@ -4,7 +4,7 @@ from assay.errors import GuardFailed
 from assay.guards.accounting import spent_between
 from assay.guards.coalitions import contains, grand
 from assay.guards.protocols import Case, Decision, Experimenter, Judgement
-from assay.guards.reduction.context import Reduced, reduce_context
+from assay.guards.reduction.context import SPARE, Reduced, reduce_context
 from assay.stores.records import Candidate
 
 
@@ -67,10 +67,6 @@ class JointCore:
             reason=_why_kept(reduced) if admitted else SPARE,
             method=self.name,
         )
-
-
-SPARE = "The answer is the same without it."
-"""Why a record is left out by reduction."""
 
 
 def _why_kept(reduced: Reduced) -> str:

@@ -14,6 +14,9 @@ from assay.guards.reduction.verification import verified_deletion
 from assay.guards.values import normalised
 from assay.stores.records import Candidate
 
+SPARE: Final = "The answer is the same without it."
+"""Why a record is left out by reduction."""
+
 _BYTES_PER_TOKEN: Final = 4
 
 
