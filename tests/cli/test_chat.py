@@ -63,6 +63,22 @@ def test_withheld_lists_what_was_kept_out(bank: Path) -> None:
     assert "My cat is called Miso." in done.stdout
 
 
+@pytest.mark.parametrize(
+    ("guard", "shown"),
+    [("panel", "guard: unverified: the budget was spent"), ("cmi", "withhold_all")],
+)
+def test_a_budget_of_nothing_shows(bank: Path, guard: str, shown: str) -> None:
+    talk(bank, "My cat is called Miso.")
+
+    asked = assay(
+        *("chat", "--bank", str(bank), *FAST, "--guard", guard),
+        said=b"What is my cat called?",
+        ASSAY_BUDGET_CALLS="0",
+    )
+
+    assert shown in asked.stdout
+
+
 def test_a_correction_supersedes(bank: Path) -> None:
     talk(bank, "My cat is called Miso.")
 

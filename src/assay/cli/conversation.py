@@ -93,6 +93,8 @@ class Conversation:
         notes += ["cut by prompt.answer_tokens"] if reply.truncated else []
         decision = reply.decision
         notes += [f"guard: {decision.failure}; {decision.fallback}"] if decision.fallback else []
+        unverified = decision.certificate.startswith("unverified")
+        notes += [f"guard: {decision.certificate}"] if unverified else []
         withheld = len(decision.withheld)
         notes += [f"{withheld} withheld, see /withheld"] if withheld else []
         if notes:
