@@ -59,6 +59,7 @@ def guard_named(  # noqa: PLR0913  # whatever any of them takes
     embedder: Embedder | None = None,
     perturbations: int = 1,
     tolerance: float = 0.0,
+    reduce: bool = False,
 ) -> Guard:
     """The guard of this name.
 
@@ -70,6 +71,7 @@ def guard_named(  # noqa: PLR0913  # whatever any of them takes
         embedder: Lets the panel compare texts by meaning; by shared words where it is ``None``.
         perturbations: How many CMI shows of each candidate.
         tolerance: How far below 0 a stability may be and still count as stable.
+        reduce: Whether the panel reduces what it admits to a core with the same answer.
 
     Raises:
         ConfigError: If there is none; the message shows the nearest names.
@@ -84,7 +86,7 @@ def guard_named(  # noqa: PLR0913  # whatever any of them takes
         known = (*METHODS, *CMI_VARIANTS, *MECLEAR_VARIANTS, *PANEL_VARIANTS)
         near = get_close_matches(name, known, n=3) or known
         raise ConfigError(f"no method {name!r}; did you mean {' or '.join(near)}?")
-    return make(_Wanted(on_undecided, seed, value, embedder, perturbations, tolerance))
+    return make(_Wanted(on_undecided, seed, value, embedder, perturbations, tolerance, reduce))
 
 
 class _Wanted(NamedTuple):
@@ -96,6 +98,7 @@ class _Wanted(NamedTuple):
     embedder: Embedder | None
     perturbations: int
     tolerance: float
+    reduce: bool
 
 
 _Maker: TypeAlias = Callable[[_Wanted], Guard]
@@ -127,7 +130,12 @@ def _meclear(wanted: _Wanted, *, search: ClearingSearch = "auto") -> Guard:
 def _panel(wanted: _Wanted) -> Guard:
     from assay.guards.panel import Panel  # noqa: PLC0415  # most methods do without its tables
 
-    return Panel(on_undecided=wanted.on_undecided, seed=wanted.seed, embedder=wanted.embedder)
+    return Panel(
+        on_undecided=wanted.on_undecided,
+        seed=wanted.seed,
+        embedder=wanted.embedder,
+        reduce=wanted.reduce,
+    )
 
 
 def _panel_without_trust(wanted: _Wanted) -> Guard:

@@ -11,6 +11,7 @@ from assay.guards.evidence.text import content
 from assay.guards.evidence.trust import Trust, newer_words, restated_by, trust_of
 from assay.guards.evidence.tuning import BY_WORDS, CALIBRATED, EMBEDDED, Tuning
 from assay.guards.protocols import Case, Decision, Experimenter, Judgement, OnUndecided
+from assay.guards.reducing import to_core
 from assay.guards.undecided import QUESTION, undecided
 from assay.guards.verifying import Checked, check
 from assay.stores.protocols import Embedder
@@ -38,9 +39,10 @@ class Panel:
             the thresholds are calibrated for and no ``tuning`` is given.
         trust: Whether origins count. Off, texts and archive decide alone.
         tuning: Thresholds; by default those that fit the measure.
+        reduce: Whether what is admitted is reduced to a core with the same answer.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # one name per lever
         self,
         *,
         on_undecided: OnUndecided = "withhold",
@@ -48,6 +50,7 @@ class Panel:
         embedder: Embedder | None = None,
         trust: bool = True,
         tuning: Tuning | None = None,
+        reduce: bool = False,
     ) -> None:
         self._on_undecided: OnUndecided = on_undecided
         self._seed = seed
@@ -59,6 +62,7 @@ class Panel:
         )
         self._tuning = tuning or (EMBEDDED if by_meaning else BY_WORDS)
         self._trust = trust
+        self._reduce = reduce
 
     @property
     def name(self) -> str:
@@ -80,13 +84,14 @@ class Panel:
             self._judge(records[i], finding, checked, i) for i, finding in enumerate(findings)
         )
         is_asking = self._on_undecided == "ask" and any(not j.decided for j in judgements)
-        return Decision(
+        decision = Decision(
             method=self.name,
             judgements=judgements,
             spent=laboratory.ledger(),
             ask=QUESTION if is_asking else "",
             certificate=checked.certificate,
         )
+        return await to_core(decision, case, laboratory) if self._reduce else decision
 
     async def _check(
         self,

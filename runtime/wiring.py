@@ -77,8 +77,13 @@ async def _opened(
 def _guard(guard: str | Guard, settings: Settings, seed: int, embedder: Embedder) -> Guard:
     if not isinstance(guard, str):
         return guard
-    policy = settings.guard.on_undecided
-    return guard_named(guard, on_undecided=policy, seed=seed, embedder=embedder)
+    return guard_named(
+        guard,
+        on_undecided=settings.guard.on_undecided,
+        seed=seed,
+        embedder=embedder,
+        reduce=settings.guard.reduce,
+    )
 
 
 def _new_session() -> str:

@@ -90,7 +90,7 @@ async def test_doubtful_records_are_not_reduced() -> None:
 
 
 async def test_nothing_admitted_is_nothing_to_reduce() -> None:
-    table = model(lambda *_: True)
+    table = model(lambda _, s: not s)
 
     found = await to_core(decided("0000"), CASE, laboratory(table))
 

@@ -80,8 +80,10 @@ def spend_line(spent: Ledger) -> str:
 
 
 def _remarks(decision: Decision) -> list[str]:
+    saved = decision.tokens_saved
     remarks = {
         "verified": decision.certificate,
+        "saved": f"about {saved} tokens of the prompt" if saved else "",
         "policy": decision.fallback,
         "because": decision.failure,
         "to ask": decision.ask,
