@@ -12,7 +12,7 @@ import numpy as np
 
 from assay.errors import ScenarioError
 from assay.scenarios.games import shares
-from assay.scenarios.locomo_data import Conversation, Locomo
+from assay.scenarios.locomo_data import Conversation, Locomo, Turn
 from assay.scenarios.locomo_faults import (
     CANDIDATES,
     STRUCTURES,
@@ -31,6 +31,14 @@ DEPTH = 50
 """Records each of the two searches ranks before fusion."""
 
 SAMPLE = 25
+TURNS_FILE = "turns.jsonl"
+
+
+class TurnsOf(msgspec.Struct, frozen=True, kw_only=True):
+    """One line of ``turns.jsonl``: what was said in a conversation, in order."""
+
+    conversation: str
+    turns: tuple[Turn, ...]
 
 
 class Built(NamedTuple):
@@ -83,7 +91,10 @@ async def build(
 
 
 def write(built: Built, data: Locomo, folder: Path) -> None:
-    """Write ``natural.jsonl``, ``spare.jsonl``, ``forced.jsonl``, ``report.json``, ``sample.md``.
+    """Write the cases, the turns they name, ``report.json`` and ``sample.md``.
+
+    The cases are in ``natural.jsonl``, ``spare.jsonl`` and ``forced.jsonl``, the turns in
+    ``turns.jsonl``, so that the folder alone can be replayed.
 
     The files hold LoCoMo's text (CC BY-NC): they are for the user's own disk, not for publishing.
 
@@ -94,6 +105,9 @@ def write(built: Built, data: Locomo, folder: Path) -> None:
         "natural.jsonl": _lines(built.natural),
         "spare.jsonl": _lines(built.spare),
         "forced.jsonl": _lines(built.forced),
+        TURNS_FILE: _lines(
+            [TurnsOf(conversation=c.id, turns=tuple(c.turns.values())) for c in data.conversations]
+        ),
         "report.json": json.dumps(built.counts, indent=1).encode() + b"\n",
         "sample.md": sample(built.natural, data).encode(),
     }
@@ -228,6 +242,6 @@ def _by_structure(cases: Sequence[FaultCase]) -> dict[str, int]:
     return {structure: counted[structure] for structure in STRUCTURES}
 
 
-def _lines(cases: Sequence[FaultCase]) -> bytes:
+def _lines(structs: Sequence[msgspec.Struct]) -> bytes:
     encoder = msgspec.json.Encoder()
-    return b"".join(encoder.encode(case) + b"\n" for case in cases)
+    return b"".join(encoder.encode(struct) + b"\n" for struct in structs)

@@ -11,6 +11,7 @@ from assay.cli.replay.causal_locomo import causal_locomo
 from assay.cli.replay.families import families
 from assay.cli.replay.games import games
 from assay.cli.replay.jointcorebench import jointcorebench
+from assay.cli.replay.locomo_faults import locomo_faults
 from assay.cli.replay.resume import replay as replay_callback
 
 
@@ -27,6 +28,7 @@ def build_app() -> typer.Typer:
     replay.command("families")(families)
     replay.command("games")(games)
     replay.command("jointcorebench")(jointcorebench)
+    replay.command("locomo-faults")(locomo_faults)
     app.add_typer(replay, name="replay")
     app.command("chat")(chat)
     app.command("demo")(demo)

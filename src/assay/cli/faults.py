@@ -32,7 +32,7 @@ def build(
     """Make wrong records for LoCoMo's questions, without a language model.
 
     Writes natural.jsonl (all evidence and faults reach the top 5), spare.jsonl, forced.jsonl,
-    report.json and sample.md (25 cases to read).
+    turns.jsonl, report.json and sample.md (25 cases to read).
     """
     import json  # noqa: PLC0415  # keeps --help fast
 
