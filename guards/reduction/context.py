@@ -81,7 +81,7 @@ async def reduce_context(
 
     found = await reduce_live(
         lambda told: verified_deletion(problem, told=told),
-        _Inside(laboratory, inside),
+        Inside(laboratory, inside),
         same,
         problem=problem,
         concurrency=concurrency,
@@ -94,8 +94,13 @@ async def reduce_context(
     )
 
 
-class _Inside:
-    """The laboratory as the members of one context see it: they are numbered from 0."""
+class Inside:
+    """The laboratory as the members of one context see it: they are numbered from 0.
+
+    Args:
+        laboratory: Where all candidates are numbered.
+        inside: The members, ascending.
+    """
 
     def __init__(self, laboratory: Experimenter, inside: Sequence[int]) -> None:
         self._laboratory = laboratory

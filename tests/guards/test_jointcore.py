@@ -10,8 +10,8 @@ from assay.guards.budget import Limits
 from assay.guards.coalitions import Coalition, coalition_of
 from assay.guards.jointcore import JointCore
 from assay.guards.methods import guard_named
-from assay.guards.protocols import Case, Completion
-from assay.guards.reduction.context import reduce_context, text_tokens
+from assay.guards.protocols import Ask, Case, Completion
+from assay.guards.reduction.context import Inside, reduce_context, text_tokens
 from assay.guards.reduction.search import Problem, drive
 from assay.guards.reduction.verification import verified_deletion
 
@@ -148,3 +148,14 @@ async def test_an_empty_context_is_left_alone() -> None:
 def test_a_batch_below_one_question_is_refused() -> None:
     with pytest.raises(ValueError, match="concurrency must be at least 1, got 0"):
         JointCore(concurrency=0)
+
+
+async def test_the_view_of_a_context_spends_what_the_laboratory_spends() -> None:
+    table = answering(lambda s: 3 in s)
+    whole = laboratory(table)
+    view = Inside(whole, [1, 3])
+
+    [outcome] = await view.outcomes([Ask(coalition_of([1]))])
+
+    assert (outcome.text, table.prompts) == ("The Harbour.", ["plain:3"])
+    assert view.ledger() == whole.ledger()

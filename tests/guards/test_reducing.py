@@ -2,8 +2,10 @@
 
 from collections.abc import Callable
 
+import msgspec
+
 from assay.guards.budget import Limits
-from assay.guards.protocols import Case, Decision, Judgement
+from assay.guards.protocols import Case, Completion, Decision, Judgement
 from assay.guards.reducing import to_core
 from assay.guards.reduction.context import text_tokens
 
@@ -96,3 +98,15 @@ async def test_nothing_admitted_is_nothing_to_reduce() -> None:
 
     assert (marks(found), table.calls) == ("0000", 0)
     assert found.certificate == "recovered; not reduced: there is nothing to leave out"
+
+
+async def test_an_answer_cut_in_other_words_confirms_and_refutes_nothing() -> None:
+    def answer(prompt: str) -> Completion:
+        is_cut = prompt.startswith("paraphrase")
+        found = say("Lisbon" if "2" in prompt else "Unknown")
+        return msgspec.structs.replace(found, finish_reason="length") if is_cut else found
+
+    found = await to_core(decided("1110"), CASE, laboratory(TableModel(answer)))
+
+    assert marks(found) == "0010"
+    assert found.certificate == "recovered; reduced: 1-minimal"
