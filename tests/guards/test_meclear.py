@@ -188,6 +188,20 @@ async def test_nothing_withheld_was_left_unverified_whatever_the_budget(calls: i
     assert bool(decided_out) == decision.certificate.startswith("recovered")
 
 
+async def test_a_budget_that_ends_at_the_explanation_still_clears_what_was_verified() -> None:
+    rule = copies(1, 2, 3)
+    whole = await clearer().review(of(5), laboratory(model_of(rule)))
+    short = Limits(calls=whole.spent.evaluations - 1)
+
+    decision = await clearer().review(of(5), laboratory(model_of(rule), limits=short))
+
+    assert withheld(decision) == withheld(whole) == {1, 2, 3}
+    assert decision.certificate == "recovered"
+    assert decision.trace is not None
+    assert whole.trace is not None
+    assert len(decision.trace.interactions) < len(whole.trace.interactions) == 3
+
+
 async def test_a_budget_below_the_screen_is_marked_and_leaves_the_rest_to_the_policy() -> None:
     decision = await clearer(on_undecided="admit_flagged").review(
         of(5), laboratory(model_of(copies(1)), limits=Limits(calls=1))

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from assay.errors import ModelUnavailable, ScenarioError
+from assay.errors import ModelRefused, ModelUnavailable, ScenarioError
 from assay.guards.coalitions import EMPTY, Coalition, Utilities, grand, without
-from assay.guards.protocols import Ask, Ledger, Outcome
+from assay.guards.protocols import Ask, Completion, Ledger, Outcome, Request
 from assay.runtime.models.scripted import Rule, ScriptedModel
 from assay.scenarios.faults_cohort import Posed, chosen, pose, read_cohort
 from assay.scenarios.faults_folder import FaultsFolder
@@ -25,6 +25,7 @@ from .support_faults import (
     bench_of,
     config_of,
     fault_case,
+    misled,
     turns_of,
     write_benchmark,
 )
@@ -157,6 +158,27 @@ async def test_no_measurement_is_no_verification() -> None:
     silent = Valued(lambda _: math.nan)
 
     assert await verified(posed_of(0, "direct"), silent) == "no measurement"
+
+
+async def test_a_filter_that_gets_no_answer_withholds_nothing(tmp_path: Path) -> None:
+    def unwilling(request: Request) -> str | Completion:
+        if "Reply with their numbers only" in str(request.messages):
+            raise ModelRefused("no")
+        return misled(request)
+
+    cohort = read_cohort(write_benchmark(tmp_path, [fault_case(0, "direct")]))
+
+    [row] = await replay(
+        FaultsFolder(None, FaultRow),
+        cohort,
+        cohort.cases,
+        config_of(methods=("llm_filter",)),
+        bench_of(ScriptedModel(unwilling, identity="unwilling")),
+    )
+
+    assert row.verdict == VERIFIED
+    assert not row.scores["llm_filter"].recovery
+    assert row.scores["llm_filter"].extra_cleared == 0
 
 
 async def test_a_model_that_is_down_stops_the_run_and_the_same_command_goes_on(
