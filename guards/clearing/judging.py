@@ -107,7 +107,7 @@ def _interactions(case: Case, found: Measured) -> tuple[Interaction, ...]:
 
 def _reason(found: Cleared, i: int, game: LiveGame) -> str:
     if found.certificate == "clean":
-        return f"the answer with all records is right already (at {game.before:.2f})"
+        return f"the answer with all records reaches the bar already (at {game.before:.2f})"
     if found.certificate == "none":
         return "no withholding was verified to bring the answer up to the bar"
     if contains(found.cleared, i):

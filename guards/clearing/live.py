@@ -49,8 +49,10 @@ class Bar:
             return before + self.least_gain > high
         return before >= self.threshold
 
-    def height(self, before: float) -> float:
-        """The utility a cleared context has to reach."""
+    def height(self, before: float, high: float) -> float:
+        """The utility a context has to reach: a cleared one, or the one there is if it does."""
+        if self.is_clean(before, high):
+            return min(before, self.threshold)
         improved = before + self.least_gain
         return improved if self.recovery == "improvement" else max(self.threshold, improved)
 
@@ -85,7 +87,7 @@ class LiveGame:
         [outcome] = await self.laboratory.outcomes([self.value.ask(everyone)])
         self.known[everyone] = float((await self.value.worth([outcome]))[0])
         if has_answer(outcome) or outcome.log_likelihood is not None:
-            self.height = self.bar.height(self.before)
+            self.height = self.bar.height(self.before, self.value.high)
         return outcome
 
     @property

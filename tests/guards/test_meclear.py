@@ -124,6 +124,8 @@ async def test_a_right_context_is_left_alone_for_one_question() -> None:
 
     assert withheld(decision) == set()
     assert (decision.certificate, model.calls) == ("clean", 1)
+    assert decision.trace is not None
+    assert (decision.trace.before, decision.trace.bar) == (0.9, 0.5)
 
 
 async def test_where_every_record_harms_and_nothing_is_known_without_them_nothing_is_cleared() -> (
@@ -328,6 +330,15 @@ async def test_by_improvement_a_low_value_may_still_be_cleared() -> None:
     decision = await guard.review(of(2), laboratory(model_of(rule)))
 
     assert withheld(decision) == {1}
+
+
+async def test_by_improvement_the_highest_value_leaves_nothing_to_clear() -> None:
+    model = model_of(lambda _: 0.98)
+    guard = clearer(bar=Bar(recovery="improvement"))
+
+    decision = await guard.review(of(2), laboratory(model))
+
+    assert (decision.certificate, model.calls) == ("clean", 1)
 
 
 def test_a_bar_without_a_gain_is_refused() -> None:
