@@ -60,7 +60,8 @@ class MeClear:
             16 sampled permutations and the nested filtration, with our verification after it.
         value: Makes the value function of a case.
         bar: When the task counts as done.
-        verifications: Independent draws that all have to agree, at least 1.
+        verifications: Independent draws that all have to agree, at least 1. A greedy model tends
+            to repeat itself, so there a draw checks the endpoint more than the answer.
 
     Raises:
         ValueError: If there are fewer than 1 verifications.
