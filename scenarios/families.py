@@ -303,7 +303,9 @@ def _scenario(family: str, material: Material, seed: int, index: int) -> Scenari
     now = turns[-1].at + timedelta(days=1)
     statements = story.statements + [statement for statement, _ in distractors]
     records = [_record(namespace, s.text, turns, now, draw) for s in statements]
-    roles = {record.id: s.role for record, s in zip(records, statements, strict=True)}
+    roles: dict[RecordId, Role] = {
+        record.id: s.role for record, s in zip(records, statements, strict=True)
+    }
     example = Example(
         id=name,
         question=story.question,
