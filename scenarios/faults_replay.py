@@ -13,6 +13,7 @@ from assay.guards.baselines_asking import Reflection
 from assay.guards.budget import Budget, Limits
 from assay.guards.clearance import RIGHT
 from assay.guards.clearing.answers import Answers
+from assay.guards.clearing.live import graded
 from assay.guards.clearing.probes import Batch, Clearing, ProbedValue, Spending, conduct
 from assay.guards.coalitions import (
     Coalition,
@@ -88,6 +89,7 @@ class FaultsConfig(msgspec.Struct, frozen=True, kw_only=True):
         seed: Of prompts, of the choice of cases and of the methods' own choices.
         concurrency: Calls in flight, and the column of rounds.
         budget: Most evaluations per case and method; ``None``: as many as a method wants.
+        bar: Agreement at which a context counts as right for the methods, under the blind protocol.
         settings: Prompt and endpoint settings.
     """
 
@@ -102,6 +104,7 @@ class FaultsConfig(msgspec.Struct, frozen=True, kw_only=True):
     concurrency: int
     budget: int | None
     settings: Settings
+    bar: float = RIGHT
 
 
 class FaultRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -270,9 +273,10 @@ class _Stage(NamedTuple):
     ) -> ValueFunction | ReferenceUtility:
         if self.config.protocol == "reference":
             return reference
-        return ArchiveAgreement(
+        agreement = ArchiveAgreement(
             laboratory, question=self.posed.case.question, evidence=self.evidence
         )
+        return _Barred(agreement, self.config.bar)
 
     async def _filtered(self, laboratory: Laboratory) -> tuple[Clearing, Spending]:
         """What one prompt withholds; nothing where the model does not say."""
@@ -347,6 +351,21 @@ class _Stage(NamedTuple):
             record_ids=[candidate.record.id for candidate in self.posed.candidates],
             likelihood=self.bench.likelihood,
         )
+
+
+class _Barred:
+    """A value whose bar is one half, as the searches take it to be."""
+
+    low = 0.0
+    high = 1.0
+
+    def __init__(self, value: ValueFunction, bar: float) -> None:
+        self._value = value
+        self._bar = bar
+
+    async def __call__(self, coalitions: Sequence[Coalition]) -> Utilities:
+        worth = await self._value(coalitions)
+        return graded(worth, low=self._value.low, high=self._value.high, height=self._bar)
 
 
 class _Archives:

@@ -95,6 +95,7 @@ def result(replayed: Replayed) -> dict[str, object]:
         "seed": config.seed,
         "concurrency": config.concurrency,
         "budget": config.budget,
+        "bar": config.bar,
         "cases": len(replayed.rows),
         "verified": sum(row.verdict == VERIFIED for row in replayed.rows),
         "by_structure": {name: row._asdict() for name, row in verification(replayed.rows).items()},
@@ -117,8 +118,8 @@ def tables(replayed: Replayed) -> str:
         "",
         f"`{replayed.command}`",
         "",
-        f"Model {replayed.identity}, utility {config.utility}, seed {config.seed}, "
-        f"{len(replayed.rows)} cases. {DIFFERENCES}",
+        f"Model {replayed.identity}, utility {config.utility}, bar {config.bar:g}, "
+        f"seed {config.seed}, {len(replayed.rows)} cases. {DIFFERENCES}",
         "",
         "| structure | tried | verified | rate | why not |",
         "|---|---|---|---|---|",
@@ -156,6 +157,7 @@ def replay_page(replayed: Replayed) -> Report:
             ("Command", replayed.command),
             ("Model", replayed.identity),
             ("Utility", config.utility),
+            ("Bar of the methods", f"{config.bar:g}"),
             ("Seed", str(config.seed)),
             ("Data", f"sha256 {config.data_sha256}"),
             ("Intervals", "95 %, 2,000 two-level bootstrap replicates: conversations, then cases"),

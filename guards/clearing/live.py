@@ -117,15 +117,8 @@ class LiveGame:
         self.known.update(zip(contexts, worth.tolist(), strict=True))
 
     def graded(self, worth: Utilities) -> Utilities:
-        """From the value's own scale to [0, 1] with the bar at one half, straight on either side."""
-        low, high, height = self.value.low, self.value.high, self.height
-        below = RIGHT * (worth - low) / max(height - low, 1e-9)
-        above = RIGHT + RIGHT * (worth - height) / max(high - height, 1e-9)
-        graded = np.where(worth >= height, np.clip(above, RIGHT, 1), np.clip(below, 0, RIGHT))
-        # A value a rounding below the bar must not round up to it.
-        short = (worth < height) & (graded >= RIGHT)
-        graded[short] = np.nextafter(RIGHT, 0)
-        return np.where(np.isfinite(worth), graded, np.nan)
+        """From the value's own scale to [0, 1] with the bar at one half."""
+        return graded(worth, low=self.value.low, high=self.value.high, height=self.height)
 
     async def verify(self, context: Coalition, draws: int) -> bool:
         """Whether every one of so many draws, none of which led here, reaches the bar."""
@@ -139,3 +132,21 @@ class LiveGame:
     async def _worth_of(self, draws: Sequence[tuple[Coalition, int]]) -> Utilities:
         asks = [msgspec.structs.replace(self.value.ask(c), draw=draw) for c, draw in draws]
         return await self.value.worth(await self.laboratory.outcomes(asks))
+
+
+def graded(worth: Utilities, *, low: float, high: float, height: float) -> Utilities:
+    """From a value's own scale to the one searches read: the bar at one half, straight beside it.
+
+    Args:
+        worth: Utilities from ``low`` to ``high``; NaN stays NaN.
+        low: Worst there is; becomes 0.
+        high: Best there is; becomes 1.
+        height: The bar; becomes one half.
+    """
+    below = RIGHT * (worth - low) / max(height - low, 1e-9)
+    above = RIGHT + RIGHT * (worth - height) / max(high - height, 1e-9)
+    scaled = np.where(worth >= height, np.clip(above, RIGHT, 1), np.clip(below, 0, RIGHT))
+    # A value a rounding below the bar must not round up to it.
+    short = (worth < height) & (scaled >= RIGHT)
+    scaled[short] = np.nextafter(RIGHT, 0)
+    return np.where(np.isfinite(worth), scaled, np.nan)

@@ -123,6 +123,7 @@ def test_the_same_command_goes_on_and_pays_nothing_twice(
         ("--structure dirct", "did you mean 'direct'"),
         ("--protocol blnd", "did you mean 'blind'"),
         ("--utility answr", "did you mean 'answer'"),
+        ("--bar 0.8", "--bar goes with --protocol blind only"),
         ("--concurrency 3", "--concurrency must be one of"),
         ("--data nowhere", "assay faults build --out DIR"),
     ],

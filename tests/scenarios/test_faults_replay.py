@@ -72,6 +72,26 @@ async def test_blind_methods_agree_with_the_archive_and_are_judged_by_the_refere
     assert all(row.verdict == VERIFIED for row in rows)
 
 
+async def test_a_higher_bar_leaves_fewer_contexts_right_blind(tmp_path: Path) -> None:
+    def wordy(request: Request) -> str:
+        """Every answer repeats much that was truly said, so low bars are always reached."""
+        return f"{misled(request)}, said beside the rain and the soup."
+
+    cohort = read_cohort(write_benchmark(tmp_path, [fault_case(0, "redundant")]))
+    scores = []
+    for bar in (0.5, 1.0):
+        [row] = await replay(
+            FaultsFolder(None, FaultRow),
+            cohort,
+            cohort.cases,
+            config_of(protocol="blind", methods=("pivot",), bar=bar),
+            bench_of(ScriptedModel(wordy, identity="wordy")),
+        )
+        scores.append(row.scores["pivot"])
+
+    assert [score.evaluations > 1 for score in scores] == [False, True]
+
+
 async def test_a_case_costs_each_distinct_question_once_whatever_the_methods(
     tmp_path: Path,
 ) -> None:

@@ -64,6 +64,12 @@ def locomo_faults(  # noqa: PLR0913, PLR0917  # one parameter per option
         int | None,
         typer.Option(min=0, help="Most evaluations per case and method; the best by then counts."),
     ] = None,
+    bar: Annotated[
+        float,
+        typer.Option(
+            min=0.0, max=1.0, help="Agreement that counts as right, with --protocol blind."
+        ),
+    ] = 0.5,
     base_url: Annotated[
         str | None, typer.Option(help="Of an OpenAI-compatible endpoint, with openai:NAME.")
     ] = None,
@@ -92,6 +98,7 @@ def locomo_faults(  # noqa: PLR0913, PLR0917  # one parameter per option
     """
     import anyio  # noqa: PLC0415  # keeps --help fast
 
+    from assay.guards.clearance import RIGHT  # noqa: PLC0415
     from assay.runtime.settings import Settings  # noqa: PLC0415
     from assay.scenarios.faults_cohort import chosen, read_cohort  # noqa: PLC0415
     from assay.scenarios.faults_replay import FaultsConfig  # noqa: PLC0415
@@ -102,6 +109,8 @@ def locomo_faults(  # noqa: PLR0913, PLR0917  # one parameter per option
 
     if concurrency not in CONCURRENCIES:
         raise ConfigError(f"--concurrency must be one of {CONCURRENCIES}, got {concurrency!r}")
+    if bar != RIGHT and protocol != "blind":
+        raise ConfigError("--bar goes with --protocol blind only")
     for name in structure or ():
         _known("structure", name, STRUCTURES)
     config = FaultsConfig(
@@ -115,6 +124,7 @@ def locomo_faults(  # noqa: PLR0913, PLR0917  # one parameter per option
         seed=seed,
         concurrency=concurrency,
         budget=budget,
+        bar=bar,
         settings=Settings.load(),
     )
     cohort = read_cohort(data)
