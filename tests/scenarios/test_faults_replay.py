@@ -17,6 +17,7 @@ from assay.scenarios.faults_replay import FaultRow, replay
 from assay.scenarios.faults_report import Replayed, replay_page, result, tables, verification
 from assay.scenarios.faults_utility import AnswerUtility, LikelihoodUtility
 from assay.scenarios.faults_verifying import VERIFIED, basic_checks, structure_checks, verified
+from assay.scenarios.games_scoring import GameScore
 from assay.scenarios.locomo_faults import STRUCTURES, FaultStructure
 from assay.scenarios.report import render
 
@@ -78,7 +79,7 @@ async def test_a_higher_bar_leaves_fewer_contexts_right_blind(tmp_path: Path) ->
         return f"{misled(request)}, said beside the rain and the soup."
 
     cohort = read_cohort(write_benchmark(tmp_path, [fault_case(0, "redundant")]))
-    scores = []
+    scores: list[GameScore] = []
     for bar in (0.5, 1.0):
         [row] = await replay(
             FaultsFolder(None, FaultRow),
