@@ -1,7 +1,7 @@
 """From evidence to one finding per candidate. Pure: no laboratory, no policy, no order."""
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import combinations
+from itertools import combinations, permutations
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -11,6 +11,7 @@ from assay.guards.evidence.contest import Contest, contest
 from assay.guards.evidence.grounding import Grounding, grounding
 from assay.guards.evidence.trust import Trust
 from assay.guards.evidence.tuning import Tuning
+from assay.guards.evidence.updates import Ruling, denial, denied, update
 
 Standing: TypeAlias = Literal["stands", "aside", "refuted", "superseded", "outside", "undecided"]
 
@@ -106,15 +107,46 @@ class _Court:
     def hear_contests(self) -> None:
         """Whoever the turns speak against is refuted; where they are silent, both are undecided."""
         undecided: dict[int, Finding] = {}
+        contested: set[frozenset[int]] = set()
         for i, j in self._contestants():
             heard = self._weigh(self._brief, i, j)
-            if heard.is_contested and not self._is_heard(i, j, heard):
+            if not heard.is_contested:
+                continue
+            contested.add(frozenset((i, j)))
+            if not self._is_heard(i, j, heard):
                 undecided[i] = undecided[j] = _undecided_contest(heard.turns)
+        for i, j in permutations(self._heard(), 2):
+            # A record and its denial need not be alike, and differ in no value.
+            if frozenset((i, j)) not in contested and not self._is_denial_heard(i, j):
+                undecided[i] = undecided[j] = _undecided_contest(())
         for i, finding in undecided.items():
             self._against.setdefault(i, finding)
 
+    def _is_denial_heard(self, i: int, j: int) -> bool:
+        """Whether something decides between ``i`` and what it denies of ``j``, if anything."""
+        disputed = denial(self._brief, i, j)
+        if disputed is None:
+            return True
+        said = denied(self._brief, i, j, disputed)
+        if said is not None:
+            self._rule(said)
+            return True
+        return self._hear_update(i, j) or self._hear_trust(i, j)
+
+    def _rule(self, said: Ruling) -> None:
+        self._against[said.loser] = (
+            Finding("superseded", "evidence", _CHANGED, said.turns)
+            if said.was_said
+            else Finding("refuted", "evidence", _REFUTED, said.turns)
+        )
+        self._for[said.winner] = said.turns
+
     def _is_heard(self, i: int, j: int, heard: Contest) -> bool:
         """Whether something decides a contest: evidence first, then what origins tell."""
+        said = update(self._brief, i, j)
+        if said is not None and (said.is_change or not self._coexist(heard)):
+            self._rule(said)
+            return True
         score = self._score(heard, i, j, len(self._brief.pool(i, j)))
         if self._coexist(heard):
             self._hear_update(i, j)
@@ -202,14 +234,13 @@ class _Court:
 
     def _contestants(self) -> Iterator[tuple[int, int]]:
         """Pairs that contest each other; who restates another shares its fate and contests nothing."""
-        within = [
-            i
-            for i in range(len(self._brief.texts))
-            if self._is_within(i) and not self._provenance.restates[i]
-        ]
-        for i, j in combinations(within, 2):
+        for i, j in combinations(self._heard(), 2):
             if self._are_twins(i, j) and not self._is_same(i, j):
                 yield i, j
+
+    def _heard(self) -> list[int]:
+        everyone = range(len(self._brief.texts))
+        return [i for i in everyone if self._is_within(i) and not self._provenance.restates[i]]
 
     def _are_twins(self, i: int, j: int) -> bool:
         others = sorted(float(r) for k, r in enumerate(self._relevance) if k not in {i, j})
@@ -234,8 +265,7 @@ class _Court:
         return both and abs(heard.times) <= self._tuning.decisive
 
     def _refute(self, loser: int, winner: int, heard: Contest) -> None:
-        reason = "The past conversations support another memory against it."
-        self._against[loser] = Finding("refuted", "evidence", reason, heard.turns)
+        self._against[loser] = Finding("refuted", "evidence", _REFUTED, heard.turns)
         if max(heard.left, heard.times) > 0:
             self._for[winner] = heard.turns
         else:
@@ -260,6 +290,8 @@ class _Court:
 _FEW = 3
 """With fewer candidates left there is no telling how relevant irrelevant ones are."""
 
+_REFUTED = "The past conversations support another memory against it."
+_CHANGED = "In the past conversations another memory was said later, in its place."
 _RELEVANT = Finding(
     "stands", "relevance", "It bears on the question and nothing speaks against it."
 )

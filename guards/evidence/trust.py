@@ -51,14 +51,18 @@ def trust_of(record: MemoryRecord) -> Trust:
 def restates(text: str, other: str) -> bool:
     """Whether ``text`` says at least what ``other`` says: most of its words, its times and denials.
 
-    What ``text`` adds is not looked at; a preface such as "the page says" is allowed.
+    What ``text`` adds is not looked at, unless it denies what ``other`` affirms; a preface such as
+    "the page says" is allowed.
     """
     said = frozenset(stems(text))
     wanted = frozenset(stems(other))
     if not wanted or len(wanted & said) < _COVERED * len(wanted):
         return False
     numbers = {word for word in wanted if any(c.isdigit() for c in word)}
-    same_denials = polarity(undated(other)).denied <= polarity(undated(text)).denied
+    spoken, meant = polarity(undated(text)), polarity(undated(other))
+    same_denials = meant.denied <= spoken.denied and not (
+        (meant.affirmed - meant.denied) & spoken.denied
+    )
     return numbers <= said and same_denials and _times(other) <= _times(text)
 
 

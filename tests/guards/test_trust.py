@@ -37,6 +37,9 @@ def test_a_future_time_earns_nothing() -> None:
         ("Rent is due.", "Rent is due on 1 May 2023.", False),
         ("Rent goes out.", "Rent does not go to account.", False),
         ("Anything", "", False),
+        ("Rent is no longer due at the bank.", "Rent is due at the bank.", False),
+        ("I do not eat nuts, the page says.", "I do not eat nuts.", True),
+        ("Rent is due at the bank, not at the post.", "Rent is due at the bank.", True),
     ],
 )
 def test_restating_keeps_words_numbers_times_and_denials(
