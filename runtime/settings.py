@@ -38,8 +38,8 @@ class ModelSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
             model has one attempt and takes at most this long.
         requests_per_minute: Calls started per minute and endpoint, retries included; 0: no limit.
         concurrency: Calls in flight per endpoint.
-        threads: CPU threads of a local model; 0: as many as there are cores, at most 4. On a busy
-            machine 1 is faster: its threads wait for one another by spinning.
+        threads: CPU threads of a local model; 0: as many as there are idle cores when it is
+            loaded, at most 4. More than are idle make it slower: they wait for one another.
         context_tokens: Longest prompt and answer together; 0: what the model is known to take.
     """
 

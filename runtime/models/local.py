@@ -1,6 +1,5 @@
 """A model file on this machine: off the event loop, one call at a time, cancellable between tokens."""
 
-import os
 import threading
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -14,6 +13,7 @@ import anyio.to_thread
 from assay.errors import ConfigError, ContextOverflow, MalformedAnswer, ModelUnavailable
 from assay.guards.protocols import Completion, DeltaSink, Message, Request, Usage
 from assay.runtime.models.assembling import Assembler
+from assay.runtime.models.cores import idle_cores
 from assay.runtime.models.counting import require_room
 from assay.runtime.models.gguf import read_metadata
 from assay.runtime.models.llama import Llama
@@ -194,10 +194,7 @@ async def open_local(rest: str, *, settings: ModelSettings) -> AsyncGenerator[Lo
     """
     file = await anyio.to_thread.run_sync(inspect_file, rest)
     context = _context(file, settings.context_tokens)
-    threads = settings.threads or min(_cores(), MOST_THREADS)
-    llama = await anyio.to_thread.run_sync(
-        lambda: Llama(file.path, context_tokens=context, threads=threads)
-    )
+    llama = await anyio.to_thread.run_sync(_load, file.path, context, settings.threads)
     # There is one attempt, so it may take what all attempts of a call may take together.
     model = LocalModel(file, llama, context_tokens=context, timeout=settings.retry_seconds)
     try:
@@ -205,6 +202,11 @@ async def open_local(rest: str, *, settings: ModelSettings) -> AsyncGenerator[Lo
         yield model
     finally:
         await model.aclose()
+
+
+def _load(path: Path, context_tokens: int, threads: int) -> Llama:
+    chosen = threads or min(idle_cores(), MOST_THREADS)
+    return Llama(path, context_tokens=context_tokens, threads=chosen)
 
 
 def inspect_file(rest: str) -> ModelFile:
@@ -232,11 +234,6 @@ def _context(file: ModelFile, wanted: int) -> int:
             f"for, got {wanted}"
         )
     return wanted or min(CONTEXT_TOKENS, trained)
-
-
-def _cores() -> int:
-    """Cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _from_thread(sink: DeltaSink) -> DeltaSink:
