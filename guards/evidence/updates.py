@@ -53,7 +53,8 @@ def update(brief: Brief, i: int, j: int) -> Ruling | None:
 
     Returns:
         The ruling, the same for ``(j, i)``; ``None`` unless both were said, each alone, at least an
-        hour apart by the same speaker.
+        hour apart by the same speaker; and, without words of change, if the question tells them
+        apart.
     """
     mine, yours = (polarity(brief.texts[k]) for k in (i, j))
     own_i, own_j = _beyond(mine, yours, brief.speakers), _beyond(yours, mine, brief.speakers)
@@ -63,7 +64,10 @@ def update(brief: Brief, i: int, j: int) -> Ruling | None:
     says_j = [t for t in _turns(brief, i, j) if _says(t, own_j) and _is_about(brief, j, t)]
     both = {t.id for t in says_i} & {t.id for t in says_j}
     alone_i, alone_j = ([t for t in s if t.id not in both] for s in (says_i, says_j))
-    return _later(i, j, alone_i, alone_j)
+    ruling = _later(i, j, alone_i, alone_j)
+    # A question that names what sets them apart, such as an occasion, may be about the earlier one.
+    is_asked_apart = bool((own_i.affirmed | own_j.affirmed) & brief.asked)
+    return None if ruling and is_asked_apart and not ruling.is_change else ruling
 
 
 def denial(brief: Brief, i: int, j: int) -> Polarity | None:

@@ -129,6 +129,14 @@ async def test_a_later_addition_without_a_change_replaces_nothing() -> None:
     assert found == ["stands", "stands"]
 
 
+async def test_two_occasions_that_the_question_tells_apart_are_no_update() -> None:
+    home, work = "I drink tea at home.", "I drink coffee at work."
+    turns = spoken((home, 0), (work, 7))
+
+    assert update(await brief("What do I drink at home?", [home, work], *turns), 0, 1) is None
+    assert update(await brief("What do I drink?", [home, work], *turns), 0, 1) is not None
+
+
 async def test_a_change_between_two_well_supported_claims_replaces_the_first() -> None:
     cello, flute = "I play the cello.", "I play the flute."
 
