@@ -59,7 +59,7 @@ async def check(  # noqa: PLR0913 - a case, and what to look for in it
         admitted: What evidence would admit.
         contenders: Candidates whose effect is worth knowing, most relevant first.
         doubtful: Members of ``admitted`` that are withheld if the answer takes a withheld value, or
-            a value of their own, from them.
+            a value of their own that nobody ever said, from them.
         withheld_values: Terms that only withheld records claim.
     """
     alone = [singleton(i) for i in contenders[:_MOST_ALONE]]
@@ -102,7 +102,9 @@ async def _clear(  # noqa: PLR0913, PLR0917 - one case, its answers, and what to
         return admitted, f"unverified: {outcome.status}"
     suspects = members(Coalition(doubtful))[:_MOST_ABLATED]
     sound = _values_of(brief, without(admitted, Coalition(doubtful)))
-    foreign = (withheld_values | _values_of(brief, Coalition(doubtful))) - sound - brief.asked
+    # What was really said is no stranger's word, whoever repeats it.
+    strange = _values_of(brief, Coalition(doubtful)) - _said(brief)
+    foreign = (withheld_values | strange) - sound - brief.asked
     leaked = content([outcome.text]) & foreign
     if not leaked:
         return admitted, "recovered: no withheld value in the answer"
@@ -118,6 +120,10 @@ async def _clear(  # noqa: PLR0913, PLR0917 - one case, its answers, and what to
     if not carriers:
         return admitted, "not recovered: a withheld value is in the answer"
     return without(admitted, coalition_of(carriers)), "recovered: by withholding what carried it"
+
+
+def _said(brief: Brief) -> frozenset[str]:
+    return frozenset(term for turn in brief.said for term in turn.affirmed)
 
 
 def _values_of(brief: Brief, coalition: Coalition) -> frozenset[str]:

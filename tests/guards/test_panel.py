@@ -132,6 +132,20 @@ async def test_an_outsider_whose_addition_reaches_the_answer_is_withheld() -> No
     assert decision.certificate == "recovered: by withholding what carried it"
 
 
+async def test_an_outsider_that_says_what_was_said_stays() -> None:
+    said = archive("I keep a tortoise as a pet.", "The train was late again.")
+    asked = case(
+        "What kind of pet does Ann keep?",
+        [record("Ann's pet is a tortoise.", origin=WEB), record("Bruno keeps a beagle as a pet.")],
+        said,
+    )
+
+    decision = await Panel().review(asked, EchoLaboratory(answer=lambda _: "a tortoise"))
+
+    assert [j.record_id for j in decision.admitted] == ["Ann's pet is a tortoise."]
+    assert decision.certificate == "recovered: no withheld value in the answer"
+
+
 async def test_an_outsider_that_changes_nothing_stays() -> None:
     asked = case(
         "How long do refunds take?", [record(SUPPORT), record(TAINTED, origin=WEB)], SILENT
