@@ -48,7 +48,7 @@ lint: lint-setup ## ruff, mypy, pyright, import-linter
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/pyright
+	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/lint-imports
 
 lock: lint-setup ## Resolve requirements/*.txt afresh (needs a package index)

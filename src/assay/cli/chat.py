@@ -46,9 +46,6 @@ def chat(  # noqa: PLR0913  # a command's options
     """Talk; /help lists what else can be typed. Only memories that earned it reach the model."""
     import anyio  # noqa: PLC0415  # `assay --help` does without
 
-    from assay.cli.logs import log_to_stderr  # noqa: PLC0415
-
-    log_to_stderr()
     anyio.run(_converse, Chat(bank, model, base_url, user, session, guard, embedder, seed))
 
 

@@ -29,11 +29,9 @@ def decision(
     """Show a decision of a chat: each memory that was proposed, and what became of it."""
     import anyio  # noqa: PLC0415  # `assay --help` does without
 
-    from assay.cli.logs import log_to_stderr  # noqa: PLC0415
     from assay.errors import ConfigError  # noqa: PLC0415
     from assay.runtime.paths import bank_path  # noqa: PLC0415
 
-    log_to_stderr()
     path = bank or bank_path()
     if not path.is_dir():
         raise ConfigError(f"no bank at {str(path)!r}; `assay chat --bank PATH` makes one")
