@@ -223,6 +223,18 @@ def test_a_question_that_is_not_on_the_cassette_fails_with_the_nearest(
 
 # ---- bad input
 
+def test_interrupted_before_the_run_is_kept_it_promises_nothing(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(_config: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("assay.cli.replay.begin.load", interrupted)
+
+    assert replay(data, "--out", tmp_path / "out") == 130
+    assert capsys.readouterr().err == "assay: interrupted\n"
+
+
 BAD = {
     "a missing file": (("--data", "gone.jsonl"), "no data file 'gone.jsonl'"),
     "an unknown method": (("--method", "cmy"), "did you mean 'cmi'"),

@@ -1,5 +1,6 @@
 """Beginning a run and going on with one."""
 
+import shlex
 import tempfile
 from collections.abc import Callable, Coroutine
 from pathlib import Path
@@ -11,7 +12,7 @@ import typer
 from assay.cli.replay.running import execute, load, open_equipment, show
 from assay.errors import ScenarioError
 from assay.runtime.clock import SystemClock
-from assay.scenarios.folder import RunFolder
+from assay.scenarios.folder import RUN_FILE, RunFolder
 from assay.scenarios.runs import FORMAT, RunConfig, RunRecord
 
 _INTERRUPTED = 130
@@ -76,6 +77,8 @@ def _interruptible(run: Callable[[], Coroutine[Any, Any, None]], path: Path | No
     try:
         anyio.run(run)
     except KeyboardInterrupt:
-        hint = "" if path is None else f"; go on with: assay replay --resume {path}"
-        typer.echo(f"assay: interrupted{hint}", err=True)
+        command = shlex.join(["assay", "replay", "--resume", str(path)])
+        # Interrupted before the run was written down, there is nothing to go on with.
+        kept = path is not None and (path / RUN_FILE).is_file()
+        typer.echo(f"assay: interrupted{f'; go on with: {command}' if kept else ''}", err=True)
         raise typer.Exit(_INTERRUPTED) from None
