@@ -34,6 +34,10 @@ def talk(bank: Path, *lines: str, **environment: str) -> subprocess.CompletedPro
     return assay("chat", "--bank", str(bank), *FAST, said=said, **environment)
 
 
+def ids(bank: Path) -> list[str]:
+    return [line.split()[0] for line in talk(bank, "/memories").stdout.splitlines()]
+
+
 @pytest.fixture
 def bank(tmp_path: Path) -> Path:
     return tmp_path / "bank"
@@ -81,17 +85,46 @@ def test_a_budget_of_nothing_shows(bank: Path, guard: str, shown: str) -> None:
 
 def test_a_correction_supersedes(bank: Path) -> None:
     talk(bank, "My cat is called Miso.")
+    [known] = ids(bank)
 
-    done = talk(bank, "/correct m My cat is called Mochi.", "/memories", "What is my cat called?")
+    done = talk(
+        bank, f"/correct {known[:4]} My cat is called Mochi.", "/memories", "What is my cat called?"
+    )
 
     assert done.stdout.splitlines()[-1] == "My cat is called Mochi."
     assert "which stays as history" in done.stdout
 
 
 def test_what_was_forgotten_is_gone(bank: Path) -> None:
-    done = talk(bank, "My cat is called Miso.", "/forget m", "/memories", "What is my cat called?")
+    talk(bank, "My cat is called Miso.")
+    [known] = ids(bank)
+
+    done = talk(bank, f"/forget {known[:4]}", "/memories", "What is my cat called?")
 
     assert done.stdout.splitlines()[-2:] == ["nothing is remembered yet", "I do not know"]
+
+
+def test_an_id_that_several_memories_share_shows_them(bank: Path) -> None:
+    talk(bank, "My cat is called Miso.", "My dog is called Rex.")
+    known = ids(bank)
+
+    done = talk(bank, "/forget m", "/correct m It is Mochi.")
+
+    assert (
+        done.stderr.splitlines()
+        == [f"assay: 'm' is not unique: 2 memories match: {', '.join(known)}"] * 2
+    )
+    assert ids(bank) == known
+
+
+def test_an_id_too_short_to_be_meant_is_refused(bank: Path) -> None:
+    talk(bank, "My cat is called Miso.")
+    known = ids(bank)
+
+    done = talk(bank, f"/forget {known[0][:3]}")
+
+    assert "is too short to choose a memory by; give at least 4 characters" in done.stderr
+    assert ids(bank) == known
 
 
 def test_a_wrong_command_gets_help_and_not_an_exit(bank: Path) -> None:
@@ -181,6 +214,13 @@ def test_an_unknown_model_is_one_line_and_exit_2(bank: Path) -> None:
     assert done.returncode == 2
     assert "scripted" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_negative_seed_is_refused(bank: Path) -> None:
+    done = assay("chat", "--bank", str(bank), *FAST, "--seed", "-1")
+
+    assert done.returncode == 2
+    assert "--seed" in done.stderr
 
 
 def test_another_embedder_than_the_banks_is_one_line_and_exit_2(bank: Path) -> None:

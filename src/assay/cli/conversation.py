@@ -12,7 +12,7 @@ from assay.cli.decisions import (
     plain,
     texts_of,
 )
-from assay.errors import AssayError, TurnFailed
+from assay.errors import AssayError, ConfigError, TurnFailed
 from assay.runtime.facade import Runtime
 from assay.runtime.reply import PastDecision, Reply
 from assay.runtime.session import Session
@@ -28,7 +28,10 @@ HELP = """\
   /forget ID         erase a memory; the past turns themselves stay archived
   /help              this
   /quit              leave (so does the end of input)
-Anything else is said to the model. An ID may be shortened as long as it is unique."""
+Anything else is said to the model. An ID may be shortened to 4 characters or more that are unique."""
+
+_SHORTEST_ID = 4
+_IDS_SHOWN = 10
 
 
 class Conversation:
@@ -152,10 +155,25 @@ class Conversation:
         print(f"forgotten: {erased} ({receipt.cache_rows} cached answers dropped)")
 
     async def _full_id(self, given: str) -> str:
-        """The one id that begins like this; what is given itself where none or several do."""
+        """The one id that begins like this; what is given itself where none does.
+
+        Raises:
+            ConfigError: If several do, or what is given is so short that one may by chance.
+        """
         records = await self._runtime.memories(self._session.user)
         fitting = [record.id for record in records if record.id.startswith(given)]
-        return fitting[0] if len(fitting) == 1 else given
+        if not fitting or given in fitting:
+            return given
+        if len(fitting) > 1:
+            more = len(fitting) - _IDS_SHOWN
+            shown = ", ".join(fitting[:_IDS_SHOWN]) + (f" and {more} more" if more > 0 else "")
+            raise ConfigError(f"{given!r} is not unique: {len(fitting)} memories match: {shown}")
+        if len(given) < _SHORTEST_ID:
+            raise ConfigError(
+                f"{given!r} is too short to choose a memory by; give at least {_SHORTEST_ID} "
+                f"characters of {fitting[0]}"
+            )
+        return fitting[0]
 
     async def _last(self) -> PastDecision | None:
         """The session's last decision; says so when there is none."""
