@@ -11,7 +11,7 @@ from assay.guards.evidence.contest import Contest, contest
 from assay.guards.evidence.grounding import Grounding, grounding
 from assay.guards.evidence.trust import Trust
 from assay.guards.evidence.tuning import Tuning
-from assay.guards.evidence.updates import Ruling, denial, denied, update
+from assay.guards.evidence.updates import Ruling, denial, denied, replaces, update
 
 Standing: TypeAlias = Literal["stands", "aside", "refuted", "superseded", "outside", "undecided"]
 
@@ -142,21 +142,22 @@ class _Court:
         self._for[said.winner] = said.turns
 
     def _is_heard(self, i: int, j: int, heard: Contest) -> bool:
-        """Whether something decides a contest: evidence first, then what origins tell."""
+        """Whether something decides a contest: the user's own order, evidence, then origins."""
+        if self._hear_update(i, j):
+            return True
         said = update(self._brief, i, j)
         if said is not None and (said.is_change or not self._coexist(heard)):
             self._rule(said)
             return True
         score = self._score(heard, i, j, len(self._brief.pool(i, j)))
         if self._coexist(heard):
-            self._hear_update(i, j)
             return True
         if abs(score) > self._tuning.decisive:
             winner, loser, seen = (i, j, heard) if score > 0 else (j, i, heard.reversed())
             if seen.right <= self._tuning.supported or abs(seen.times) > self._tuning.decisive:
                 self._refute(loser, winner, seen)
             return True
-        return self._hear_update(i, j) or self._hear_trust(i, j)
+        return self._hear_trust(i, j)
 
     def hear_outsiders(self) -> None:
         """What came from outside stands only on an insider's word or on what was said."""
@@ -273,9 +274,11 @@ class _Court:
             self._against.setdefault(winner, _undecided_ground(heard.turns))
 
     def _hear_update(self, i: int, j: int) -> bool:
+        """Whether one user said both: the later words replace the earlier, or stand beside them."""
         for new, old in ((i, j), (j, i)):
             if (new, old) in self._provenance.newer:
-                self._against.setdefault(old, _SUPERSEDED)
+                if replaces(self._brief, new, old):
+                    self._against.setdefault(old, _SUPERSEDED)
                 return True
         return False
 

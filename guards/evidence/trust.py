@@ -13,7 +13,6 @@ from assay.stores.records import MemoryRecord
 _SKEW: Final = timedelta(days=1)
 _COVERED: Final = 0.8
 _CHAT: Final = "chat"
-_LATER: Final = timedelta(hours=1)
 
 
 class Trust(IntEnum):
@@ -84,7 +83,7 @@ def restated_by(records: Sequence[MemoryRecord]) -> tuple[frozenset[int], ...]:
 
 
 def newer_words(records: Sequence[MemoryRecord]) -> frozenset[tuple[int, int]]:
-    """Pairs ``(i, j)`` where ``i`` was taken from the user's chat at least an hour after ``j``.
+    """Pairs ``(i, j)`` where ``i`` was taken from the user's chat later than ``j``.
 
     Imported records have no such order: when they came in says nothing about what they tell.
     """
@@ -94,8 +93,5 @@ def newer_words(records: Sequence[MemoryRecord]) -> frozenset[tuple[int, int]]:
         if record.origin.writer == "user" and record.origin.channel == _CHAT
     ]
     return frozenset(
-        (i, j)
-        for i in chats
-        for j in chats
-        if records[i].ingested_at - records[j].ingested_at >= _LATER
+        (i, j) for i in chats for j in chats if records[i].ingested_at > records[j].ingested_at
     )

@@ -20,6 +20,8 @@ _CHANGE: Final = re.compile(
     r"|from now on|as of|stopped|quit)\b",
     re.IGNORECASE,
 )
+_ADDITION: Final = re.compile(r"\b(?:too|also|as well|besides|another|both)\b", re.IGNORECASE)
+_BACKWARD: Final = re.compile(r"\b(?:he|she|they|it|that|there)\b", re.IGNORECASE)
 _NAME: Final = re.compile(r"\b[A-Z][^\W_]+")
 _LATER: Final = timedelta(hours=1)
 _COVERED: Final = 0.8
@@ -43,6 +45,20 @@ class Ruling(NamedTuple):
     was_said: bool
     is_change: bool
     turns: tuple[str, ...]
+
+
+def replaces(brief: Brief, new: int, old: int) -> bool:
+    """Whether later words of one user take the place of earlier ones they contest.
+
+    They do not if they say that they add ("too", "also"), nor if the question tells the two apart
+    ("my sister", and the later words are about a brother), unless they speak of a change and refer
+    back ("No, she moved to Lima").
+    """
+    later = brief.texts[new]
+    if _ADDITION.search(later):
+        return False
+    apart = (frozenset(stems(brief.texts[old])) - frozenset(stems(later))) & brief.asked
+    return not apart or bool(_CHANGE.search(later) and _BACKWARD.search(later))
 
 
 def update(brief: Brief, i: int, j: int) -> Ruling | None:

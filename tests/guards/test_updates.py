@@ -230,3 +230,37 @@ async def test_the_order_of_candidates_changes_no_ruling() -> None:
     for shuffled in permutations(records):
         found = await findings(GYM, shuffled, turns, between=0.95)
         assert {r.text: f for r, f in zip(shuffled, found, strict=True)} == expected
+
+
+@pytest.mark.parametrize(
+    ("question", "first", "second", "expected"),
+    [
+        (
+            "Where does my sister live now?",
+            "My sister lives in Oslo.",
+            "No, she moved to Lima.",
+            ["superseded", "stands"],
+        ),
+        (
+            "What is my dog called?",
+            "My dog is called Rex.",
+            "My dog is called Max.",
+            ["superseded", "stands"],
+        ),
+        ("What do I drink?", "I drink tea.", "I drink coffee too.", ["stands", "stands"]),
+        (
+            "Where does my sister live?",
+            "My sister lives in Oslo.",
+            "My brother lives in Rome.",
+            ["stands", "stands"],
+        ),
+    ],
+)
+async def test_a_user_is_taken_at_the_later_word_unless_it_adds(
+    question: str, first: str, second: str, expected: list[str]
+) -> None:
+    records = [record(first, origin=USER), record(second, origin=USER, hours=1 / 60)]
+
+    found = await standings(question, records, spoken((first, 0), (second, 1 / 1440)))
+
+    assert found == expected
