@@ -6,6 +6,7 @@
 
 import re
 from datetime import date
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from assay.guards.evidence import relative
@@ -93,17 +94,22 @@ def mentions(text: str, said_on: date | None) -> list[Mention]:
     A date that does not exist (30 February) is no mention. A month or day without a year is taken
     in the year that brings it nearest to ``said_on``.
     """
+    return list(_mentions(text, said_on))
+
+
+@lru_cache(maxsize=1024)
+def _mentions(text: str, said_on: date | None) -> tuple[Mention, ...]:
     corrected = correct_months(fold(text))
     absolute = _joined(corrected, _modified(corrected, _absolute(corrected, said_on)))
     if said_on is None:
-        return absolute
+        return tuple(absolute)
     taken = [(m.start, m.end) for m in absolute]
     found = [
         Mention(readings, start, end, is_relative=True)
         for readings, start, end in relative.find(corrected, said_on)
         if not any(start < t_end and t_start < end for t_start, t_end in taken)
     ]
-    return sorted([*absolute, *found], key=lambda m: m.start)
+    return tuple(sorted([*absolute, *found], key=lambda m: m.start))
 
 
 def undated(text: str) -> str:

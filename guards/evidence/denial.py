@@ -1,6 +1,7 @@
 """Which words a text affirms and which it denies."""
 
 import re
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from assay.guards.evidence.text import FUNCTION_WORDS, fold, terms, words
@@ -37,6 +38,7 @@ class Polarity(NamedTuple):
     denied: frozenset[str]
 
 
+@lru_cache(maxsize=1024)
 def polarity(text: str) -> Polarity:
     """Content stems of ``text`` by whether it denies them.
 

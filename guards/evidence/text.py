@@ -3,6 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Final
 
 _WORD: Final = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
@@ -124,6 +125,7 @@ def words(text: str) -> list[str]:
     return [_POSSESSIVE.sub("", w) for w in _WORD.findall(fold(text))]
 
 
+@lru_cache(maxsize=16384)
 def stem(word: str) -> str:
     """A word without common English endings, so that ``painted`` meets ``painting``.
 
