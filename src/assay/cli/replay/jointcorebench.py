@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from assay.cli.interrupts import interruptible
 from assay.cli.naming import nearest
 from assay.errors import ConfigError
 
@@ -192,7 +193,7 @@ def _exact(
     from assay.scenarios.jointcorebench.exact import run_exact  # noqa: PLC0415
     from assay.scenarios.jointcorebench.tables import exact_markdown  # noqa: PLC0415
 
-    with _progress("conditions", len(points)) as advance:
+    with interruptible(), _progress("conditions", len(points)) as advance:
         report = run_exact(points, base=seed, processes=workers, advance=advance)
     return report, exact_markdown(report, command)
 
@@ -203,7 +204,7 @@ def _tracks(names: Sequence[str], seed: int, workers: int, command: str) -> tupl
     from assay.scenarios.jointcorebench.tables import tracks_markdown  # noqa: PLC0415
 
     require_picire()
-    with _progress("conditions", points_of(names)) as advance:
+    with interruptible(), _progress("conditions", points_of(names)) as advance:
         rows = run_tracks(names, base=seed, processes=workers, advance=advance)
     return rows, tracks_markdown(rows, command, seed=seed)
 
@@ -233,21 +234,18 @@ def _show_tracks(rows: Sequence["Row"], seed: int, *, as_json: bool) -> None:
         body = {"suite": "jointcorebench", "stage": "exact", "seed": seed, "tracks": rows}
         print(msgspec.json.encode(body).decode())
         return
-    _print(
-        f"JointCoreBench, harder tracks, seed {seed}", tables.TRACK_HEAD, tables.track_cells(rows)
-    )
+    title = f"JointCoreBench, harder tracks, seed {seed}"
+    _print(title, tables.TRACK_HEAD, tables.track_cells(rows), names=2)
 
 
-def _print(title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+def _print(
+    title: str, head: Sequence[str], rows: Sequence[Sequence[str]], *, names: int = 1
+) -> None:
     from rich.console import Console  # noqa: PLC0415
-    from rich.table import Table  # noqa: PLC0415
 
-    table = Table(title=title)
-    for at, name in enumerate(head):
-        table.add_column(name, justify="left" if at == 0 else "right")
-    for row in rows:
-        table.add_row(*row)
-    Console().print(table)
+    from assay.cli.tables import FigureTable  # noqa: PLC0415
+
+    Console().print(FigureTable(title=title, head=head, rows=rows, names=names))
 
 
 @contextmanager

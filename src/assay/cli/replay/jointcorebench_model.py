@@ -9,9 +9,9 @@ import anyio
 import msgspec
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from assay.cli.naming import nearest
+from assay.cli.tables import FigureTable
 from assay.errors import ConfigError
 from assay.guards.protocols import ChatModel, LikelihoodModel
 from assay.runtime.models.opening import open_model, parse_spec
@@ -19,7 +19,7 @@ from assay.runtime.paths import cache_path
 from assay.runtime.settings import Settings
 from assay.scenarios.jointcorebench import model_tables as tables
 from assay.scenarios.jointcorebench.methods import EXACT
-from assay.scenarios.jointcorebench.model_folder import StageFolder
+from assay.scenarios.jointcorebench.model_folder import STAGE_FILE, StageFolder
 from assay.scenarios.jointcorebench.model_report import StageReport, report_on
 from assay.scenarios.jointcorebench.model_rows import FORMAT, StageConfig, StageRecord
 from assay.scenarios.jointcorebench.model_stage import Asked, run_model_stage
@@ -66,7 +66,11 @@ def model_stage(
     try:
         return anyio.run(_run, plan, wanted, command, watch, total), command
     except KeyboardInterrupt:
-        again = f"; go on with: {command}" if wanted.out else "; --out DIR would keep what is done"
+        again = "; --out DIR would keep what is done"
+        if wanted.out is not None:
+            # Interrupted before the run was written down, there is nothing to go on with.
+            kept = (wanted.out / STAGE_FILE).is_file()
+            again = f"; go on with: {command}" if kept else ""
         typer.echo(f"assay: interrupted{again}", err=True)
         raise typer.Exit(_INTERRUPTED) from None
 
@@ -78,16 +82,16 @@ def show_stage(report: StageReport, command: str, *, as_json: bool) -> None:
         return
     console = Console()
     for cell in report.cells:
-        console.print(
-            _table(tables.cell_title(cell), tables.METHOD_HEAD, tables.method_cells(cell))
-        )
-    console.print(_table("How it decides", tables.CELL_HEAD, tables.oracle_cells(report)))
+        title, rows = tables.cell_title(cell), tables.method_cells(cell)
+        console.print(FigureTable(title=title, head=tables.METHOD_HEAD, rows=rows))
+    rows = tables.oracle_cells(report)
+    console.print(FigureTable(title="How it decides", head=tables.CELL_HEAD, rows=rows))
     if report.tests:
-        title = "Against the singleton"
-        console.print(_table(title, tables.TEST_HEAD, tables.comparison_cells(report)))
+        title, rows = "Against the singleton", tables.comparison_cells(report)
+        console.print(FigureTable(title=title, head=tables.TEST_HEAD, rows=rows, names=3))
     if report.fallback:
-        title = "Archive fallback"
-        console.print(_table(title, tables.FALLBACK_HEAD, tables.fallback_cells(report)))
+        title, rows = "Archive fallback", tables.fallback_cells(report)
+        console.print(FigureTable(title=title, head=tables.FALLBACK_HEAD, rows=rows, names=2))
     console.print(tables.summary_line(report), style="dim", highlight=False)
     console.print(command, style="dim", highlight=False, soft_wrap=True)
 
@@ -162,17 +166,6 @@ def _likelihood(model: ChatModel, config: StageConfig) -> LikelihoodModel | None
         return None
     # Every kind of model but an endpoint's tells likelihoods; the type of open_model cannot say so.
     return cast("LikelihoodModel", model)
-
-
-def _table(title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
-    table = Table(title=title, title_justify="left", title_style="bold")
-    widest = max(len(row[0]) for row in rows)
-    table.add_column(head[0], no_wrap=True, min_width=widest)
-    for name in head[1:]:
-        table.add_column(name, justify="right")
-    for row in rows:
-        table.add_row(*row)
-    return table
 
 
 def require_model(model: str | None) -> str:

@@ -250,6 +250,7 @@ def _print_tables(replayed: "Replayed", out: Path | None) -> None:
     from rich.console import Console  # noqa: PLC0415
     from rich.table import Table  # noqa: PLC0415
 
+    from assay.cli.tables import FigureTable  # noqa: PLC0415
     from assay.scenarios.faults_report import played_of, verification  # noqa: PLC0415
     from assay.scenarios.games_report import SHOWN  # noqa: PLC0415
     from assay.scenarios.games_scoring import summarise  # noqa: PLC0415
@@ -261,14 +262,13 @@ def _print_tables(replayed: "Replayed", out: Path | None) -> None:
         cases.add_row(name, str(row.tried), f"{row.verified} ({row.rate:.0%})", why)
     console.print(cases)
     if (played := played_of(replayed)) is not None:
-        table = Table(title=f"All verified cases, {config.protocol} protocol", padding=(0, 0, 0, 1))
-        table.add_column("method", no_wrap=True)
-        for key, title, _ in SHOWN:
-            table.add_column(_SHORT.get(key, title.lower()), justify="right")
+        rows: list[list[str]] = []
         for name, scores in played.scores.items():
             summary = summarise(scores, seed=config.seed, concurrency=config.concurrency)
-            table.add_row(name, *(f"{summary[key].mean:.2f}" for key, _, _ in SHOWN))
-        console.print(table)
+            rows.append([name, *(f"{summary[key].mean:.2f}" for key, _, _ in SHOWN)])
+        title = f"All verified cases, {config.protocol} protocol"
+        head = ["method", *(_SHORT.get(key, column.lower()) for key, column, _ in SHOWN)]
+        console.print(FigureTable(title=title, head=head, rows=rows))
     console.print(f"model {replayed.identity}, utility {config.utility}, seed {config.seed}")
     if out is not None:
         console.print(f"report: {out / 'report.html'}", highlight=False, soft_wrap=True)

@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from rich.table import Table
-
+from assay.cli.tables import FigureTable
 from assay.scenarios.cmi_charts import Recording
 from assay.scenarios.published_cmi import Replayed
 from assay.scenarios.published_tables import Tables
@@ -91,14 +90,9 @@ def difference_rows(differences: Differences) -> Rows:
     ]
 
 
-def printed(title: str, rows: Sequence[Sequence[str]]) -> Table:
+def printed(title: str, rows: Sequence[Sequence[str]]) -> FigureTable:
     """Rows as a terminal table."""
-    table = Table(title=title, title_justify="left", title_style="bold")
-    for at, name in enumerate(rows[0]):
-        table.add_column(name, justify="left" if at == 0 else "right")
-    for row in rows[1:]:
-        table.add_row(*row)
-    return table
+    return FigureTable(title=title, head=rows[0], rows=rows[1:])
 
 
 def markdown(recording: Recording, command: str, *, seed: int) -> str:

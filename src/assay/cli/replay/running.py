@@ -8,8 +8,8 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
 
+from assay.cli.tables import FigureTable
 from assay.errors import ScenarioError
 from assay.guards.methods import guard_named
 from assay.guards.perturb import PERTURBATIONS
@@ -173,27 +173,23 @@ def _summary(
     return found
 
 
-def _costs(config: RunConfig, results: Mapping[str, MethodResult]) -> Table:
+def _costs(config: RunConfig, results: Mapping[str, MethodResult]) -> FigureTable:
     """What each method cost, and beside it what the study's serial runs did."""
-    table = _table("What it cost", COSTS, results)
+    published: list[list[str]] = []
     if config.suite == SUITE:
         for name, cost in PUBLISHED_COSTS.items():
             figures = (f"{cost.calls:.1f}", "-", f"{cost.rounds:.1f}", f"{cost.tokens:.1f}")
-            table.add_row(f"{name}, as published", *figures, f"{cost.seconds:.1f}", style="dim")
-    return table
+            published.append([f"{name}, as published", *figures, f"{cost.seconds:.1f}"])
+    return _table("What it cost", COSTS, results, published)
 
 
-def _families(scenarios: Sequence[Scenario], results: Mapping[str, MethodResult]) -> Table:
-    table = Table(
-        title="F1, and how often nothing was selected", title_justify="left", title_style="bold"
-    )
-    table.add_column("family")
-    for method in results:
-        table.add_column(method, justify="right")
-    for family, methods in by_family(scenarios, results).items():
-        cells = [f"{m['useful_f1']:.2f}, {m['abstained']:.2f}" for m in methods.values()]
-        table.add_row(family, *cells)
-    return table
+def _families(scenarios: Sequence[Scenario], results: Mapping[str, MethodResult]) -> FigureTable:
+    rows = [
+        [family, *(f"{m['useful_f1']:.2f}, {m['abstained']:.2f}" for m in methods.values())]
+        for family, methods in by_family(scenarios, results).items()
+    ]
+    title = "F1, and how often nothing was selected"
+    return FigureTable(title=title, head=["family", *results], rows=rows)
 
 
 def _recorded(cache: Cache, cassette: str, model: ChatModel) -> Cache:
@@ -216,14 +212,21 @@ def _progress() -> Progress:
     )
 
 
-def _table(title: str, names: Sequence[str], results: Mapping[str, MethodResult]) -> Table:
-    table = Table(title=title, title_justify="left", title_style="bold")
-    table.add_column("method")
-    for name in names:
-        table.add_column(HEADINGS.get(name, name), justify="right")
-    for method, result in results.items():
-        table.add_row(method, *(_figure(name, result) for name in names))
-    return table
+def _table(
+    title: str,
+    names: Sequence[str],
+    results: Mapping[str, MethodResult],
+    published: Sequence[Sequence[str]] = (),
+) -> FigureTable:
+    ours = [
+        [method, *(_figure(name, result) for name in names)] for method, result in results.items()
+    ]
+    return FigureTable(
+        title=title,
+        head=["method", *(HEADINGS.get(name, name) for name in names)],
+        rows=[*ours, *published],
+        dim={row[0] for row in published},
+    )
 
 
 def _figure(name: str, result: MethodResult) -> str:
