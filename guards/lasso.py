@@ -32,7 +32,7 @@ def surrogate(
     measured = np.isfinite(utilities)
     n = present.shape[1]
     if not measured.any():
-        return np.full(n, np.nan)
+        return np.full(n, np.nan, dtype=np.float64)
     columns: npt.NDArray[np.float64] = present[measured].astype(np.float64)
     columns = np.asarray(columns - columns.mean(axis=0), dtype=np.float64)
     target = utilities[measured] - utilities[measured].mean()
