@@ -30,9 +30,9 @@ def surrogate(
         Shape ``(n,)``, in units of utility; all NaN if nothing was measured.
     """
     measured = np.isfinite(utilities)
-    n = present.shape[1]
+    n: int = present.shape[1]
     if not measured.any():
-        return np.full(n, np.nan, dtype=np.float64)
+        return np.full(n, np.nan)
     columns: npt.NDArray[np.float64] = present[measured].astype(np.float64)
     columns = np.asarray(columns - columns.mean(axis=0), dtype=np.float64)
     target = utilities[measured] - utilities[measured].mean()
