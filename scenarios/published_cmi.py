@@ -6,7 +6,7 @@ its three scores) and scores (one row per agent and example).
 """
 
 import csv
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -151,6 +151,7 @@ def replay_published(keys: Mapping[str, Key], diagnoses: Diagnoses, *, seed: int
         diagnoses: By example id; an example without candidates selects nothing.
         seed: Of the bootstrap intervals.
     """
+    require_keys(keys, diagnoses)
     rows = [row for candidates in diagnoses.values() for row in candidates]
     decided = {
         (example, memory)
@@ -164,6 +165,20 @@ def replay_published(keys: Mapping[str, Key], diagnoses: Diagnoses, *, seed: int
     )
     methods = {name: _metrics(rule, keys, diagnoses, seed) for name, rule in RULES.items()}
     return Replayed(len(rows), reproduced, len(keys), methods)
+
+
+def require_keys(keys: Mapping[str, Key], examples: Iterable[str]) -> None:
+    """Refuse recorded examples that the data file does not hold.
+
+    Raises:
+        ScenarioError: Naming the first one.
+    """
+    for example in examples:
+        if example not in keys:
+            raise ScenarioError(
+                f"the record speaks of example {example!r}, which the data file does not hold; "
+                "pass the Causal-LoCoMo file that was recorded with --data"
+            )
 
 
 def _metrics(rule: Rule, keys: Mapping[str, Key], diagnoses: Diagnoses, seed: int) -> RuleResult:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import msgspec
 
 from assay.scenarios.loader import read_jsonl
-from assay.scenarios.published_cmi import Diagnoses
+from assay.scenarios.published_cmi import Diagnoses, require_keys
 from assay.scenarios.schema import Key
 from assay.scenarios.statistics import Interval, bootstrap_interval
 
@@ -95,8 +95,10 @@ def published_tables(
     scores: Path, keys: Mapping[str, Key], diagnoses: Diagnoses, *, seed: int
 ) -> Tables:
     """All three tables with 95 % intervals by conversation."""
+    answers = [answer for _, answer in read_jsonl(scores, RecordedAnswer)]
+    require_keys(keys, [*diagnoses, *(answer.example_id for answer in answers)])
     by_agent: dict[str, list[RecordedAnswer]] = {}
-    for _, answer in read_jsonl(scores, RecordedAnswer):
+    for answer in answers:
         by_agent.setdefault(answer.agent_name, []).append(answer)
     return Tables(
         agents={name: _agent(answers, keys, seed) for name, answers in by_agent.items()},

@@ -121,6 +121,13 @@ def test_a_malformed_row_names_its_line(tmp_path: Path) -> None:
         read_diagnostics(path)
 
 
+def test_a_record_of_another_file_is_refused() -> None:
+    row = Diagnosis(RecordId("m"), 0.1, 0.0, selected=True, harmful=False, label="useful")
+
+    with pytest.raises(ScenarioError, match="speaks of example 'q9', which the data file does not"):
+        replay_published({}, {"q9": [row]}, seed=7)
+
+
 def _mean(interval: Interval) -> float:
     assert interval.mean is not None
     return interval.mean
