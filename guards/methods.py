@@ -74,7 +74,7 @@ def guard_named(  # noqa: PLR0913  # whatever any of them takes
         reduce: Whether the panel reduces what it admits to a core with the same answer.
 
     Raises:
-        ConfigError: If there is none; the message shows the nearest names.
+        ConfigError: If there is none; the message shows the nearest names, or all.
     """
     if name == ORACLE:
         raise ConfigError(
@@ -84,8 +84,9 @@ def guard_named(  # noqa: PLR0913  # whatever any of them takes
     make = _MAKERS.get(name)
     if make is None:
         known = (*METHODS, *CMI_VARIANTS, *MECLEAR_VARIANTS, *PANEL_VARIANTS)
-        near = get_close_matches(name, known, n=3) or known
-        raise ConfigError(f"no method {name!r}; did you mean {' or '.join(near)}?")
+        near = get_close_matches(name, known, n=3)
+        hint = f"; did you mean {' or '.join(near)}?" if near else f" (known: {', '.join(known)})"
+        raise ConfigError(f"no method {name!r}{hint}")
     return make(_Wanted(on_undecided, seed, value, embedder, perturbations, tolerance, reduce))
 
 

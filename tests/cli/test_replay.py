@@ -223,6 +223,7 @@ def test_a_question_that_is_not_on_the_cassette_fails_with_the_nearest(
 
 # ---- bad input
 
+
 def test_interrupted_before_the_run_is_kept_it_promises_nothing(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,5 +1,7 @@
 """Which commands there are; each lives in a module of its own."""
 
+from typing import Annotated
+
 import typer
 
 from assay.cli.chat import chat
@@ -20,8 +22,8 @@ def build_app() -> typer.Typer:
     app = typer.Typer(
         no_args_is_help=True,
         pretty_exceptions_enable=False,
-        help="Agents whose memories have to earn their place in the prompt.",
     )
+    app.callback()(_assay)
     replay = typer.Typer(help="Replay benchmark scenarios.", invoke_without_command=True)
     replay.callback(invoke_without_command=True)(replay_callback)
     replay.command("causal-locomo")(causal_locomo)
@@ -36,3 +38,21 @@ def build_app() -> typer.Typer:
     app.add_typer(model_commands(), name="model")
     app.add_typer(explain_commands(), name="explain")
     return app
+
+
+def _show_version(asked: bool) -> None:  # noqa: FBT001  # typer passes the option's value
+    if asked:
+        from importlib.metadata import version  # noqa: PLC0415  # keeps --help fast
+
+        typer.echo(version("assay"))
+        raise typer.Exit
+
+
+def _assay(
+    *,
+    version: Annotated[
+        bool,
+        typer.Option("--version", is_eager=True, callback=_show_version, help="Print the version."),
+    ] = False,
+) -> None:
+    """Agents whose memories have to earn their place in the prompt."""

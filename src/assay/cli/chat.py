@@ -46,7 +46,10 @@ def chat(  # noqa: PLR0913  # a command's options
     """Talk; /help lists what else can be typed. Only memories that earned it reach the model."""
     import anyio  # noqa: PLC0415  # `assay --help` does without
 
-    anyio.run(_converse, Chat(bank, model, base_url, user, session, guard, embedder, seed))
+    from assay.cli.embedders import mismatch_names_the_option  # noqa: PLC0415
+
+    with mismatch_names_the_option():
+        anyio.run(_converse, Chat(bank, model, base_url, user, session, guard, embedder, seed))
 
 
 async def _converse(chat: Chat) -> None:

@@ -29,13 +29,17 @@ def decision(
     """Show a decision of a chat: each memory that was proposed, and what became of it."""
     import anyio  # noqa: PLC0415  # `assay --help` does without
 
+    from assay.cli.embedders import mismatch_names_the_option  # noqa: PLC0415
     from assay.errors import ConfigError  # noqa: PLC0415
     from assay.runtime.paths import bank_path  # noqa: PLC0415
+    from assay.stores.bank import FILE_NAME, VECTORS_NAME  # noqa: PLC0415
 
     path = bank or bank_path()
-    if not path.is_dir():
+    # Opening would make one; with its vectors only, opening tells what is missing.
+    if not any((path / name).exists() for name in (FILE_NAME, VECTORS_NAME)):
         raise ConfigError(f"no bank at {str(path)!r}; `assay chat --bank PATH` makes one")
-    print(anyio.run(_explained, decision_id, path, user, embedder, json))
+    with mismatch_names_the_option():
+        print(anyio.run(_explained, decision_id, path, user, embedder, json))
 
 
 async def _explained(

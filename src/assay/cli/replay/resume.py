@@ -7,6 +7,9 @@ import typer
 
 from assay.errors import ConfigError
 
+_USAGE = 2
+"""As for the other groups: help instead of a command is not success."""
+
 
 def replay(
     context: typer.Context,
@@ -22,7 +25,7 @@ def replay(
         return
     if resume is None:
         typer.echo(context.get_help())
-        return
+        raise typer.Exit(_USAGE)
     from assay.cli.replay.begin import resume as go_on  # noqa: PLC0415  # heavy: only when it runs
 
     go_on(resume)
