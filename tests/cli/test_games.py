@@ -52,7 +52,10 @@ def test_games_keep_a_page_and_tables_where_asked(tmp_path: Path) -> None:
         ("--size 0", "--size must be at least 1"),
         ("--concurrency 3", "--concurrency must be one of"),
         ("--sd nan --answers gaussian", "--sd must be positive"),
-        ("--k 0 --method pivot", "do not fit 0 candidates"),
+        ("--k 0", "--k must be at least 1"),
+        ("--k 5 --k -1", "--k must be at least 1"),
+        ("--k 1 --method pivot", "raise --k"),
+        (f"--out {__file__}", "--out must be a folder"),
     ],
 )
 def test_unusable_input_is_one_line_and_exit_code_2(
@@ -63,7 +66,7 @@ def test_unusable_input_is_one_line_and_exit_code_2(
     error = capsys.readouterr().err
     assert code == 2
     assert message in error
-    assert "Traceback" not in error
+    assert error.count("\n") == 1
 
 
 def test_building_faults_from_a_missing_file_says_so(
@@ -73,3 +76,13 @@ def test_building_faults_from_a_missing_file_says_so(
 
     assert code == 2
     assert "cannot read" in capsys.readouterr().err
+
+
+def test_building_faults_into_a_file_is_refused_first(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    code = run(["faults", "build", "--data", "no.json", "--out", __file__])
+
+    error = capsys.readouterr().err
+    assert (code, error.count("\n")) == (2, 1)
+    assert "--out must be a folder" in error

@@ -303,8 +303,9 @@ def test_resuming_nothing_says_what_is_missing(
 
 
 def test_replay_alone_shows_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("replay") == 0
-    assert "causal-locomo" in capsys.readouterr().out
+    assert run("replay") == 2
+    shown = capsys.readouterr()
+    assert "causal-locomo" in shown.out + shown.err
 
 
 def test_the_published_protocol_meets_the_recording(

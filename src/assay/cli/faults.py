@@ -1,9 +1,13 @@
 """``assay faults``: build the LoCoMo fault benchmark from the file you have."""
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from assay.cli.interrupts import interruptible
+from assay.cli.options import checked_folder
 
 if TYPE_CHECKING:
     from assay.scenarios.locomo_build import Built
@@ -41,8 +45,10 @@ def build(
     from assay.scenarios.locomo_build import write  # noqa: PLC0415
     from assay.scenarios.locomo_data import load  # noqa: PLC0415
 
+    checked_folder(out)
     conversations = load(data)
-    built = anyio.run(_build, conversations, seed, embedder)
+    with interruptible():
+        built = anyio.run(_build, conversations, seed, embedder)
     write(built, conversations, out)
     if as_json:
         typer.echo(json.dumps(built.counts, indent=1))
@@ -59,7 +65,9 @@ async def _build(data: "Locomo", seed: int, embedder_name: str) -> "Built":
     from assay.stores.embeddings import open_embedder  # noqa: PLC0415
 
     total = sum(len(conversation.questions) for conversation in data.conversations)
-    with Progress(console=Console(stderr=True), transient=True) as progress:
+    # Written into a file, the bar would leave an empty line before a message.
+    shown = sys.stderr.isatty()
+    with Progress(console=Console(stderr=True), transient=True, disable=not shown) as progress:
         task = progress.add_task("questions", total=total)
         return await build_cases(
             data,

@@ -5,6 +5,8 @@ from typing import Annotated, TypeAlias
 
 import typer
 
+from assay.errors import ConfigError
+
 ModelOption: TypeAlias = Annotated[
     str,
     typer.Option(
@@ -37,3 +39,13 @@ CassetteOption: TypeAlias = Annotated[
     Path | None, typer.Option(help="Record every answer to this file, for cassette:FILE.")
 ]
 JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+
+
+def checked_folder(out: Path | None) -> None:
+    """Refuse an ``--out`` that cannot become a folder, before anything is computed for it.
+
+    Raises:
+        ConfigError: If there is something else of this name.
+    """
+    if out is not None and out.exists() and not out.is_dir():
+        raise ConfigError(f"--out must be a folder, but {str(out)!r} is a file")

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Annotated, TypeVar, get_args
 
 import typer
 
+from assay.cli.interrupts import interruptible
 from assay.cli.naming import nearest
+from assay.cli.options import checked_folder
 from assay.errors import ConfigError, ScenarioError
 
 if TYPE_CHECKING:
@@ -57,7 +59,8 @@ def games(  # noqa: PLR0913, PLR0917  # one parameter per option
 
     if concurrency not in CONCURRENCIES:
         raise ConfigError(f"--concurrency must be one of {CONCURRENCIES}, got {concurrency!r}")
-    _checked(size=size, seed=seed, sd=sd, limit=limit, workers=workers)
+    _checked(size=size, k=min(k or [1]), seed=seed, sd=sd, limit=limit, workers=workers)
+    checked_folder(out)
     kind = _one_of("answers", answers, get_args(AnswerKind))
     mixed = _one_of("mix", mix, get_args(Mix))
     plans = [
@@ -65,7 +68,8 @@ def games(  # noqa: PLR0913, PLR0917  # one parameter per option
         for n in k or [5]
     ]
     names, missing = _methods(method)
-    played = _play(plans, names, workers or os.cpu_count() or 1)
+    with interruptible():
+        played = _play(plans, names, workers or os.cpu_count() or 1)
     _show(played, missing, concurrency, out=out, as_json=as_json)
 
 
@@ -86,13 +90,9 @@ def _methods(asked: Sequence[str] | None) -> tuple[list[str], str]:
     return [name for name in chosen if name not in ONLY_WHEN_NAMED], missing
 
 
-def _checked(*, size: int, seed: int, sd: float, limit: int | None, workers: int | None) -> None:
-    for name, value, least in (
-        ("size", size, 1),
-        ("seed", seed, 0),
-        ("limit", limit, 0),
-        ("workers", workers, 1),
-    ):
+def _checked(*, sd: float, **counts: int | None) -> None:
+    for name, least in (("size", 1), ("k", 1), ("seed", 0), ("limit", 0), ("workers", 1)):
+        value = counts[name]
         if value is not None and value < least:
             raise ConfigError(f"--{name} must be at least {least}, got {value!r}")
     if not 0 < sd < float("inf"):
@@ -112,7 +112,9 @@ def _play(plans: "Sequence[Plan]", names: Sequence[str], workers: int) -> "list[
     from assay.scenarios.games_runner import planned_games, play  # noqa: PLC0415
 
     played: list[Played] = []
-    with Progress(console=Console(stderr=True), transient=True) as progress:
+    # Written into a file, the bar would leave an empty line before a message.
+    shown = sys.stderr.isatty()
+    with Progress(console=Console(stderr=True), transient=True, disable=not shown) as progress:
         for plan in plans:
             task = progress.add_task(f"K = {plan.k}", total=planned_games(plan, names))
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from assay.cli.interrupts import interruptible
 from assay.cli.naming import nearest
 from assay.errors import ConfigError
 
@@ -192,7 +193,7 @@ def _exact(
     from assay.scenarios.jointcorebench.exact import run_exact  # noqa: PLC0415
     from assay.scenarios.jointcorebench.tables import exact_markdown  # noqa: PLC0415
 
-    with _progress("conditions", len(points)) as advance:
+    with interruptible(), _progress("conditions", len(points)) as advance:
         report = run_exact(points, base=seed, processes=workers, advance=advance)
     return report, exact_markdown(report, command)
 
@@ -203,7 +204,7 @@ def _tracks(names: Sequence[str], seed: int, workers: int, command: str) -> tupl
     from assay.scenarios.jointcorebench.tables import tracks_markdown  # noqa: PLC0415
 
     require_picire()
-    with _progress("conditions", points_of(names)) as advance:
+    with interruptible(), _progress("conditions", points_of(names)) as advance:
         rows = run_tracks(names, base=seed, processes=workers, advance=advance)
     return rows, tracks_markdown(rows, command, seed=seed)
 
