@@ -53,5 +53,5 @@ def test_an_unknown_name_shows_the_nearest() -> None:
 
 
 def test_a_name_like_no_other_shows_them_all() -> None:
-    with pytest.raises(ConfigError, match="no_memory or vector or full_history or summary"):
+    with pytest.raises(ConfigError, match="known: no_memory, vector, full_history, summary"):
         guard_named("?")

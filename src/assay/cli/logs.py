@@ -15,7 +15,7 @@ def log_to_stderr() -> None:
 
     structlog.configure(
         wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        logger_factory=lambda *_: structlog.PrintLogger(sys.stderr),  # whatever stderr is then
     )
     stamina.instrumentation.set_on_retry_hooks([_tell])
 
