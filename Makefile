@@ -5,7 +5,7 @@ PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do \
 	&& { echo $$p; break; }; done)
 BIN := .venv/bin
 
-.PHONY: help setup lint-setup peers demo test slow lint lock clean
+.PHONY: help setup lint-setup peers demo test promises slow lint lock clean
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -40,6 +40,9 @@ demo: setup ## The main job: a long-horizon rollout with the guard and without i
 
 test: setup ## The test suite
 	$(BIN)/pytest
+
+promises: setup ## Every promise the README makes, at full length, one line each
+	$(BIN)/pytest tests/promises --promises
 
 slow: setup ## The tests that take minutes
 	$(BIN)/pytest -m slow --timeout 1200
