@@ -28,6 +28,7 @@ from assay.guards.protocols import (
     Request,
 )
 from assay.guards.sending import Asked, Sender
+from assay.guards.trace import Intervention
 from assay.stores.protocols import Cache, CacheRow
 from assay.stores.records import Namespace, RecordId
 
@@ -162,6 +163,18 @@ class Laboratory:
         during which at least one caller was inside.
         """
         return self._accounts.ledger()
+
+    def interventions(self) -> tuple[Intervention, ...]:
+        """Every ask so far, in order; not all have an answer: some failed or did not fit the budget."""
+        return tuple(
+            Intervention(
+                key=asked.key,
+                shown=self._records_of(ask),
+                rendering=ask.rendering,
+                draw=ask.draw,
+            )
+            for ask, asked in self._prepared.items()
+        )
 
     def _prepare(self, ask: Ask) -> Asked:
         asked = self._prepared.get(ask)

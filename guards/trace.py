@@ -1,4 +1,4 @@
-"""What a clearing tried on the way to its decision, in plain data that a person can be shown."""
+"""What a guard asked and tried on the way to its decision, in plain data that a person can be shown."""
 
 from typing import Literal, TypeAlias
 
@@ -40,6 +40,22 @@ class Interaction(msgspec.Struct, frozen=True, kw_only=True):
     second: RecordId
     strength: float
     meaning: PairMeaning
+
+
+class Intervention(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One question a guard put to the laboratory; what came of it is in the cache.
+
+    Attributes:
+        key: Of the answer in the cache; erasing one of the records erases the answer.
+        shown: Records that were in the prompt.
+        rendering: How they were shown.
+        draw: Number of the draw.
+    """
+
+    key: str
+    shown: tuple[RecordId, ...] = ()
+    rendering: str = "plain"
+    draw: int = 0
 
 
 class Trace(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

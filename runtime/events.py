@@ -6,6 +6,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from assay.guards.protocols import Decision, Ledger, ToolCall
+from assay.guards.trace import Intervention
 from assay.runtime.commands import CommandName, Found, ToolResult
 from assay.stores.records import RecordId, TurnId
 
@@ -51,10 +52,12 @@ class GuardDecided(Event, frozen=True, kw_only=True, tag="guard_decided"):
     Attributes:
         decision: What enters the prompt, and why.
         recent_tokens: Budget of the recent turns it was decided under, in estimated tokens.
+        interventions: What the guard asked, in order.
     """
 
     decision: Decision
     recent_tokens: int
+    interventions: tuple[Intervention, ...] = ()
 
 
 class ReplyProduced(Event, frozen=True, kw_only=True, tag="reply_produced"):

@@ -10,6 +10,7 @@ from assay.runtime.events import decode
 from assay.runtime.limits import checked_record_text, checked_session, checked_user
 from assay.runtime.remember import record_id
 from assay.runtime.reply import PastDecision, past_decisions
+from assay.runtime.reviews import RecordReviewed, Reviews, Verdict, Verdicts
 from assay.runtime.session import Session, session_of, stream_of
 from assay.stores.erasure import Receipt, erase
 from assay.stores.protocols import Bank
@@ -136,16 +137,55 @@ class Runtime:
         history = await self._versions(namespace, record)
         return await erase(self.bank, namespace, history)
 
+    async def quarantine(self, user: str, record_id_: str) -> RecordReviewed:
+        """Keep a record out of every prompt until somebody reviews it; it stays in the bank.
+
+        Raises:
+            RecordNotFound: If there is no such record.
+        """
+        return await self._review(user, record_id_, "quarantined")
+
+    async def vouch(self, user: str, record_id_: str) -> RecordReviewed:
+        """Un-withhold a record: it enters every prompt it is a candidate of, and the decision says why.
+
+        Raises:
+            RecordNotFound: If there is no such record.
+        """
+        return await self._review(user, record_id_, "vouched")
+
+    async def release(self, user: str, record_id_: str) -> RecordReviewed:
+        """Leave a record to the guard again: neither quarantined nor vouched for.
+
+        Raises:
+            RecordNotFound: If there is no such record.
+        """
+        return await self._review(user, record_id_, "guarded")
+
+    async def reviews(self, user: str) -> list[RecordReviewed]:
+        """What people said about the user's records, oldest first."""
+        return await Reviews(self.bank.journal, checked_user(user)).history()
+
+    async def verdicts(self, user: str) -> Verdicts:
+        """What stands of it now."""
+        return await Reviews(self.bank.journal, checked_user(user)).verdicts()
+
     async def decisions(self, user: str) -> list[PastDecision]:
         """Every decision made for a user, oldest first."""
         prefix = stream_of(checked_user(user), "")
         found: list[PastDecision] = []
         for stream in await self.bank.journal.sessions():
-            if stream.startswith(prefix):
+            if stream.startswith(prefix) and stream != prefix:
                 entries = await self.bank.journal.read(stream)
                 events = [decode(entry.payload) for entry in entries]
                 found += past_decisions(session_of(stream), events)
         return sorted(found, key=lambda decision: decision.at)
+
+    async def _review(self, user: str, record_id_: str, verdict: Verdict) -> RecordReviewed:
+        namespace, record = checked_user(user), RecordId(record_id_)
+        await self.bank.store.get(namespace, [record])
+        review = RecordReviewed(record_id=record, verdict=verdict, at=self._equipment.clock.now())
+        await Reviews(self.bank.journal, namespace).add(review)
+        return review
 
     async def _versions(self, namespace: Namespace, record: RecordId) -> Sequence[RecordId]:
         """The record and all it supersedes: with the correction gone, the mistake may not come back."""

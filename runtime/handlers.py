@@ -1,7 +1,7 @@
 """Carries commands out. Each gives one event, and may be run twice for one command."""
 
 from dataclasses import replace
-from typing import assert_never
+from typing import NamedTuple, assert_never
 
 import anyio
 import msgspec
@@ -12,6 +12,7 @@ from assay.guards.failing import fallback, review_with_policy
 from assay.guards.laboratory import Laboratory
 from assay.guards.protocols import Ask, Case, Decision, DeltaSink, Judgement, Message, Request
 from assay.guards.tasks import SUMMARISE
+from assay.guards.trace import Intervention
 from assay.runtime.commands import (
     AnyCommand,
     Complete,
@@ -38,6 +39,13 @@ from assay.stores.records import Candidate, Namespace, SessionId
 
 QUERY_CHARACTERS = 4000
 """Characters of a message that are searched for; embedders read fewer."""
+
+
+class _Decided(NamedTuple):
+    """A decision and what was asked for it."""
+
+    decision: Decision
+    interventions: tuple[Intervention, ...] = ()
 
 
 class Handlers:
@@ -73,13 +81,15 @@ class Handlers:
                 assert_never(command)
 
     async def _retrieve(self, command: Retrieve) -> CandidatesRetrieved:
+        k, verdicts = self._equipment.settings.guard.k, await self._standing.verdicts()
         candidates = await self._equipment.bank.retriever.retrieve(
             self._namespace,
             command.text[:QUERY_CHARACTERS],
-            limit=self._equipment.settings.guard.k,
+            limit=k + len(verdicts.quarantined),
             at=command.said_at,
         )
-        ordered = canonical_order(candidates, seed=self._equipment.seed)
+        allowed = verdicts.allowed(candidates)[:k]
+        ordered = canonical_order(allowed, seed=self._equipment.seed)
         return CandidatesRetrieved(
             turn_id=command.turn_id,
             at=self._equipment.clock.now(),
@@ -90,15 +100,17 @@ class Handlers:
         tokens = self._equipment.settings.prompt.recent_tokens
         whole = await self._scene(command, recent_tokens=tokens)
         scene = fitted(whole, self._equipment)
-        decision = await self._decide(scene, command.last_decision)
+        decision, interventions = await self._decide(scene, command.last_decision)
+        verdicts = await self._standing.verdicts()
         return GuardDecided(
             turn_id=command.turn_id,
             at=self._equipment.clock.now(),
-            decision=_with_left_out(decision, whole.candidates),
+            decision=_with_left_out(verdicts.applied(decision), whole.candidates),
             recent_tokens=scene.recent_tokens,
+            interventions=interventions,
         )
 
-    async def _decide(self, scene: Scene, last: Decision | None) -> Decision:
+    async def _decide(self, scene: Scene, last: Decision | None) -> _Decided:
         equipment = self._equipment
         case = Case(
             question=scene.question,
@@ -106,14 +118,15 @@ class Handlers:
             evidence=self._standing.evidence,
         )
         if not case.candidates:
-            return Decision(method=equipment.guard.name, judgements=())
+            return _Decided(Decision(method=equipment.guard.name, judgements=()))
         laboratory = equipment.experiments(
             self._namespace,
             scene.renderer(equipment, equipment.experiment_parameters(scene.tools)),
             tuple(candidate.record.id for candidate in case.candidates),
         )
         decision = await self._in_time(case, laboratory, last)
-        return msgspec.structs.replace(decision, spent=laboratory.ledger())
+        spent = msgspec.structs.replace(decision, spent=laboratory.ledger())
+        return _Decided(spent, laboratory.interventions())
 
     async def _in_time(self, case: Case, laboratory: Laboratory, last: Decision | None) -> Decision:
         guard, settings = self._equipment.guard, self._equipment.settings.guard
@@ -209,9 +222,11 @@ class Handlers:
     async def _scene(self, command: Review | Complete, *, recent_tokens: int) -> Scene:
         bank = self._equipment.bank
         recent = await self._standing.recent(self._session, command.shown)
+        verdicts = await self._standing.verdicts()
+        found = await candidates_of(bank.store, self._namespace, command.found)
         return Scene(
             question=command.text,
-            candidates=await candidates_of(bank.store, self._namespace, command.found),
+            candidates=verdicts.allowed(found),
             recent=tuple(turn for turn in recent if turn_of(turn.id) != command.turn_id),
             now=command.said_at,
             recent_tokens=recent_tokens,

@@ -1,9 +1,10 @@
-"""Which past turns may still be shown: not those whose statement was forgotten or corrected."""
+"""Which past turns may still be shown: not those whose statement was forgotten, corrected or quarantined."""
 
 from collections.abc import Sequence
 
 from assay.runtime.commands import Shown
 from assay.runtime.remember import ids_from, turn_of
+from assay.runtime.reviews import Reviews, Verdicts
 from assay.stores.hybrid import EvidenceSearch
 from assay.stores.protocols import Bank
 from assay.stores.records import ArchiveTurn, Namespace, RecordId, SessionId
@@ -28,7 +29,13 @@ class Standing:
         self._namespace = namespace
         self._version = 0
         self._withdrawn: set[RecordId] = set()
+        self._reviews = Reviews(bank.journal, namespace)
+        self._quarantined: frozenset[RecordId] = frozenset()
         self._search = EvidenceSearch(bank.archive, bank.embedder, namespace)
+
+    async def verdicts(self) -> Verdicts:
+        """What people said about the records of this namespace."""
+        return await self._reviews.verdicts()
 
     async def recent(self, session: SessionId, shown: Sequence[Shown]) -> list[ArchiveTurn]:
         """The last turns of a session that still stand, oldest first.
@@ -42,10 +49,11 @@ class Standing:
         turns = await self._bank.archive.recent(self._namespace, session, limit=RECENT_TURNS)
         await self._catch_up()
         standing = self._those_that_stand(turns)
-        if not self._withdrawn:
+        withdrawn = self._withdrawn | self._quarantined
+        if not withdrawn:
             return standing
         fallen = {turn_of(turn.id) for turn in turns if turn not in standing}
-        fallen |= {s.turn_id for s in shown if not self._withdrawn.isdisjoint(s.record_ids)}
+        fallen |= {s.turn_id for s in shown if not withdrawn.isdisjoint(s.record_ids)}
         return [t for t in standing if t.speaker != "assistant" or turn_of(t.id) not in fallen]
 
     async def evidence(self, texts: Sequence[str], *, limit: int) -> list[list[ArchiveTurn]]:
@@ -57,15 +65,17 @@ class Standing:
         return [self._those_that_stand(_witnesses(turns))[:limit] for turns in found]
 
     def _those_that_stand(self, turns: Sequence[ArchiveTurn]) -> list[ArchiveTurn]:
-        if not self._withdrawn:
+        withdrawn = self._withdrawn | self._quarantined
+        if not withdrawn:
             return list(turns)
-        return [turn for turn in turns if self._withdrawn.isdisjoint(ids_from(turn))]
+        return [turn for turn in turns if withdrawn.isdisjoint(ids_from(turn))]
 
     async def _catch_up(self) -> None:
         changes = await self._bank.store.changes(self._namespace, after=self._version)
         self._withdrawn.update(changes.erased)
         self._withdrawn.update(r.supersedes for r in changes.records if r.supersedes is not None)
         self._version = changes.version
+        self._quarantined = frozenset((await self.verdicts()).quarantined)
 
 
 def _witnesses(turns: Sequence[ArchiveTurn]) -> list[ArchiveTurn]:
