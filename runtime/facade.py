@@ -12,6 +12,7 @@ from assay.runtime.remember import record_id
 from assay.runtime.reply import PastDecision, past_decisions
 from assay.runtime.reviews import RecordReviewed, Reviews, Verdict, Verdicts
 from assay.runtime.session import Session, session_of, stream_of
+from assay.runtime.turns import PastTurn, past_turns
 from assay.stores.erasure import Receipt, erase
 from assay.stores.protocols import Bank
 from assay.stores.records import (
@@ -169,15 +170,41 @@ class Runtime:
         """What stands of it now."""
         return await Reviews(self.bank.journal, checked_user(user)).verdicts()
 
+    async def turns(self, user: str, session_id: str | None = None) -> list[PastTurn]:
+        """The user's past turns, oldest first.
+
+        Args:
+            user: Whose.
+            session_id: Of one conversation only; ``None``: of all.
+
+        Raises:
+            ValueError: If a name is empty, too long, or has a NUL.
+        """
+        namespace = checked_user(user)
+        wanted = None if session_id is None else checked_session(session_id)
+        found: list[PastTurn] = []
+        for session in await self._sessions_of(namespace):
+            if wanted in {None, session}:
+                entries = await self.bank.journal.read(stream_of(namespace, session))
+                found += past_turns(session, [decode(entry.payload) for entry in entries])
+        return sorted(found, key=lambda turn: turn.at)
+
+    async def _sessions_of(self, namespace: Namespace) -> list[SessionId]:
+        prefix = stream_of(namespace, "")
+        return [
+            session_of(stream)
+            for stream in await self.bank.journal.sessions()
+            if stream.startswith(prefix) and stream != prefix
+        ]
+
     async def decisions(self, user: str) -> list[PastDecision]:
         """Every decision made for a user, oldest first."""
-        prefix = stream_of(checked_user(user), "")
+        namespace = checked_user(user)
         found: list[PastDecision] = []
-        for stream in await self.bank.journal.sessions():
-            if stream.startswith(prefix) and stream != prefix:
-                entries = await self.bank.journal.read(stream)
-                events = [decode(entry.payload) for entry in entries]
-                found += past_decisions(session_of(stream), events)
+        for session in await self._sessions_of(namespace):
+            entries = await self.bank.journal.read(stream_of(namespace, session))
+            events = [decode(entry.payload) for entry in entries]
+            found += past_decisions(session, events)
         return sorted(found, key=lambda decision: decision.at)
 
     async def _review(self, user: str, record_id_: str, verdict: Verdict) -> RecordReviewed:
