@@ -43,8 +43,8 @@ does not exist here: see ``assay.scenarios.oracle``."""
 MECLEAR_VARIANTS: tuple[str, ...] = ("meclear_published", "meclear_exact")
 """Clearing as published (16 permutations, the nested filtration) and by the full table."""
 
-PANEL_VARIANTS: tuple[str, ...] = ("panel_no_trust",)
-"""The panel without its levers: one that does not ask where a record comes from."""
+PANEL_VARIANTS: tuple[str, ...] = ("panel_no_trust", "panel_full")
+"""The panel that does not ask where a record comes from; and the one that clears and reduces, too."""
 
 ORACLE = "cmi_oracle"
 """The variant that no blind run can have."""
@@ -59,6 +59,7 @@ def guard_named(  # noqa: PLR0913  # whatever any of them takes
     embedder: Embedder | None = None,
     perturbations: int = 1,
     tolerance: float = 0.0,
+    clear: bool = False,
     reduce: bool = False,
 ) -> Guard:
     """The guard of this name.
@@ -71,6 +72,7 @@ def guard_named(  # noqa: PLR0913  # whatever any of them takes
         embedder: Lets the panel compare texts by meaning; by shared words where it is ``None``.
         perturbations: How many CMI shows of each candidate.
         tolerance: How far below 0 a stability may be and still count as stable.
+        clear: Whether the panel clears what it admits further, by coalition values.
         reduce: Whether the panel reduces what it admits to a core with the same answer.
 
     Raises:
@@ -87,7 +89,9 @@ def guard_named(  # noqa: PLR0913  # whatever any of them takes
         near = get_close_matches(name, known, n=3)
         hint = f"; did you mean {' or '.join(near)}?" if near else f" (known: {', '.join(known)})"
         raise ConfigError(f"no method {name!r}{hint}")
-    return make(_Wanted(on_undecided, seed, value, embedder, perturbations, tolerance, reduce))
+    return make(
+        _Wanted(on_undecided, seed, value, embedder, perturbations, tolerance, clear, reduce)
+    )
 
 
 class _Wanted(NamedTuple):
@@ -99,6 +103,7 @@ class _Wanted(NamedTuple):
     embedder: Embedder | None
     perturbations: int
     tolerance: float
+    clear: bool
     reduce: bool
 
 
@@ -135,6 +140,7 @@ def _panel(wanted: _Wanted) -> Guard:
         on_undecided=wanted.on_undecided,
         seed=wanted.seed,
         embedder=wanted.embedder,
+        clear=wanted.clear,
         reduce=wanted.reduce,
     )
 
@@ -145,6 +151,12 @@ def _panel_without_trust(wanted: _Wanted) -> Guard:
     return PanelWithoutTrust(
         on_undecided=wanted.on_undecided, seed=wanted.seed, embedder=wanted.embedder
     )
+
+
+def _panel_full(wanted: _Wanted) -> Guard:
+    from assay.guards.panel_variants import FullPanel  # noqa: PLC0415  # as above
+
+    return FullPanel(on_undecided=wanted.on_undecided, seed=wanted.seed, embedder=wanted.embedder)
 
 
 _MAKERS: Mapping[str, _Maker] = MappingProxyType(
@@ -164,6 +176,7 @@ _MAKERS: Mapping[str, _Maker] = MappingProxyType(
         ),
         "panel": _panel,
         "panel_no_trust": _panel_without_trust,
+        "panel_full": _panel_full,
         "jointcore": lambda _: JointCore(),
         "meclear": _meclear,
         "meclear_published": lambda wanted: _meclear(wanted, search="published"),

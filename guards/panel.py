@@ -10,7 +10,9 @@ from assay.guards.evidence.settle import Finding, Provenance, settle
 from assay.guards.evidence.text import content
 from assay.guards.evidence.trust import Trust, newer_words, restated_by, trust_of
 from assay.guards.evidence.tuning import BY_WORDS, CALIBRATED, EMBEDDED, Tuning
+from assay.guards.meclear import MeClear
 from assay.guards.protocols import Case, Decision, Experimenter, Judgement, OnUndecided
+from assay.guards.recovering import to_recovered
 from assay.guards.reducing import to_core
 from assay.guards.undecided import QUESTION, undecided
 from assay.guards.verifying import Checked, check
@@ -39,7 +41,9 @@ class Panel:
             the thresholds are calibrated for and no ``tuning`` is given.
         trust: Whether origins count. Off, texts and archive decide alone.
         tuning: Thresholds; by default those that fit the measure.
-        reduce: Whether what is admitted is reduced to a core with the same answer.
+        clear: Whether what is admitted is cleared further by coalition values where its answer does
+            not agree with the archive.
+        reduce: Whether what is admitted is reduced to a core with the same answer, last of all.
     """
 
     def __init__(  # noqa: PLR0913  # one name per lever
@@ -50,6 +54,7 @@ class Panel:
         embedder: Embedder | None = None,
         trust: bool = True,
         tuning: Tuning | None = None,
+        clear: bool = False,
         reduce: bool = False,
     ) -> None:
         self._on_undecided: OnUndecided = on_undecided
@@ -62,6 +67,7 @@ class Panel:
         )
         self._tuning = tuning or (EMBEDDED if by_meaning else BY_WORDS)
         self._trust = trust
+        self._clearing = MeClear(on_undecided=on_undecided, seed=seed) if clear else None
         self._reduce = reduce
 
     @property
@@ -91,6 +97,8 @@ class Panel:
             ask=QUESTION if is_asking else "",
             certificate=checked.certificate,
         )
+        if self._clearing is not None:
+            decision = await to_recovered(decision, case, laboratory, self._clearing)
         return await to_core(decision, case, laboratory) if self._reduce else decision
 
     async def _check(

@@ -78,6 +78,8 @@ class GuardSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         on_guard_failure: What happens when the guard cannot measure.
         answer_tokens: Most tokens of an experiment's answer.
         seconds: Deadline of the guard within the turn.
+        clear: Whether the panel clears what it admits further, by coalition values, where the answer
+            does not agree with past turns: more questions, and only then.
         reduce: Whether the panel reduces what it admits to a core with the same answer: a shorter
             prompt for more questions.
     """
@@ -88,6 +90,7 @@ class GuardSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     on_guard_failure: OnGuardFailure = "withhold_all"
     answer_tokens: Positive = 32
     seconds: Seconds = 60.0
+    clear: bool = False
     reduce: bool = False
 
 

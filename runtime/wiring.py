@@ -82,6 +82,7 @@ def _guard(guard: str | Guard, settings: Settings, seed: int, embedder: Embedder
         on_undecided=settings.guard.on_undecided,
         seed=seed,
         embedder=embedder,
+        clear=settings.guard.clear,
         reduce=settings.guard.reduce,
     )
 
