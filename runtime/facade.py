@@ -12,6 +12,7 @@ from assay.runtime.remember import record_id
 from assay.runtime.reply import PastDecision, past_decisions
 from assay.runtime.reviews import RecordReviewed, Reviews, Verdict, Verdicts
 from assay.runtime.session import Session, session_of, stream_of
+from assay.runtime.settings import Settings
 from assay.runtime.turns import PastTurn, past_turns
 from assay.stores.erasure import Receipt, erase
 from assay.stores.protocols import Bank
@@ -39,6 +40,15 @@ class Runtime:
     def bank(self) -> Bank:
         """The open bank."""
         return self._equipment.bank
+
+    @property
+    def settings(self) -> Settings:
+        """What it was opened with."""
+        return self._equipment.settings
+
+    def now(self) -> datetime:
+        """The time of its clock, UTC."""
+        return self._equipment.clock.now()
 
     def session(self, *, user: str, session_id: str | None = None) -> Session:
         """A conversation with a user.
