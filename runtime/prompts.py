@@ -29,6 +29,12 @@ CUT = " [cut]"
 MESSAGE_TOKENS = 5
 """What a chat template adds around one message, in tokens; five covers the common ones."""
 
+RECORD_TOKENS = 512
+"""Most tokens of one record in a prompt, as ``estimate_tokens`` counts; the rest is cut, visibly."""
+
+_MOST_BYTES = 4
+"""Of a character in UTF-8, so also its most tokens."""
+
 _Role: TypeAlias = Literal["user", "assistant"]
 _PIECES = re.compile(r"[A-Za-z]{1,4}|[^\sA-Za-z]|\s(?=\d)")
 _TEMPLATE_WORD = re.compile(r"\[(?=/?[A-Z_]{3,}\])")
@@ -121,6 +127,13 @@ def fit_recent(turns: Sequence[ArchiveTurn], *, tokens: int) -> Fitted:
     return Fitted(kept[::-1], 0, cut=False)
 
 
+def within(text: str, tokens: int) -> str:
+    """The text, or as much of its beginning as fits beside a visible mark."""
+    if _MOST_BYTES * len(text) <= tokens or estimate_tokens(text) <= tokens:
+        return text
+    return _shorten(text, tokens) or CUT.strip()
+
+
 def _shorten(text: str, tokens: int) -> str:
     room = tokens - estimate_tokens(CUT)
     if room < MESSAGE_TOKENS:  # a scrap of a sentence misleads more than it tells
@@ -147,6 +160,7 @@ def make_renderer(  # noqa: PLR0913  # one call names everything a prompt depend
     instructions: str | None = None,
     recent_tokens: int = 512,
     flagged: Coalition = EMPTY,
+    record_tokens: int = RECORD_TOKENS,
 ) -> Renderer:
     """A pure function from ask to request; equal asks give equal requests.
 
@@ -163,6 +177,7 @@ def make_renderer(  # noqa: PLR0913  # one call names everything a prompt depend
         instructions: First words of the system message; the default suits a chat.
         recent_tokens: Budget of the recent turns, in estimated tokens.
         flagged: Candidates marked as doubtful wherever they are shown.
+        record_tokens: Most tokens of one record, so that a long one leaves room for the others.
 
     Returns:
         A function that raises ``ValueError`` on a rendering it does not know. The renderings of
@@ -174,7 +189,14 @@ def make_renderer(  # noqa: PLR0913  # one call names everything a prompt depend
         turns=_conversation(fit_recent(recent, tokens=recent_tokens).turns),
         question=question,
     )
-    notes = _Notes(candidates, now=now, seed=seed, renderings=renderings, flagged=flagged)
+    notes = _Notes(
+        candidates,
+        now=now,
+        seed=seed,
+        renderings=renderings,
+        flagged=flagged,
+        record_tokens=record_tokens,
+    )
 
     def render(ask: Ask) -> Request:
         task = TASKS.get(ask.rendering)
@@ -216,7 +238,9 @@ class _Notes:
         seed: int,
         renderings: Mapping[str, Callable[[str], str]],
         flagged: Coalition,
+        record_tokens: int,
     ) -> None:
+        self._record_tokens = record_tokens
         self._records = [candidate.record for candidate in candidates]
         ranks = [_rank(record, seed) for record in self._records]
         self._order = sorted(range(len(ranks)), key=ranks.__getitem__)
@@ -239,7 +263,8 @@ class _Notes:
     def _line(self, rendering: str, i: int) -> str:
         line = self._made.get((rendering, i))
         if line is None:
-            text = escape(self._transform(rendering)(self._records[i].text))
+            text = self._transform(rendering)(self._records[i].text)
+            text = escape(within(text, self._record_tokens))
             line = self._made[rendering, i] = f"{self._heads[i]}{text}</{self._tags[i]}>"
         return line
 

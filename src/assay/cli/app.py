@@ -9,12 +9,14 @@ from assay.cli.demo import demo
 from assay.cli.explain import explain_commands
 from assay.cli.faults import fault_commands
 from assay.cli.model import model_commands
+from assay.cli.replay.attacks import attacks
 from assay.cli.replay.causal_locomo import causal_locomo
 from assay.cli.replay.families import families
 from assay.cli.replay.games import games
 from assay.cli.replay.jointcorebench import jointcorebench
 from assay.cli.replay.locomo_faults import locomo_faults
 from assay.cli.replay.resume import replay as replay_callback
+from assay.cli.simulate import simulate
 
 
 def build_app() -> typer.Typer:
@@ -26,6 +28,7 @@ def build_app() -> typer.Typer:
     app.callback()(_assay)
     replay = typer.Typer(help="Replay benchmark scenarios.", invoke_without_command=True)
     replay.callback(invoke_without_command=True)(replay_callback)
+    replay.command("attacks")(attacks)
     replay.command("causal-locomo")(causal_locomo)
     replay.command("families")(families)
     replay.command("games")(games)
@@ -34,6 +37,7 @@ def build_app() -> typer.Typer:
     app.add_typer(replay, name="replay")
     app.command("chat")(chat)
     app.command("demo")(demo)
+    app.command("simulate")(simulate)
     app.add_typer(fault_commands(), name="faults")
     app.add_typer(model_commands(), name="model")
     app.add_typer(explain_commands(), name="explain")
