@@ -3,19 +3,26 @@
 from collections.abc import Sequence
 from typing import Final
 
-from assay.guards.coalitions import coalition_of, contains
+from assay.guards.coalitions import EMPTY, coalition_of, contains
 from assay.guards.evidence.brief import Brief, gather
+from assay.guards.evidence.changes import hear_changes
 from assay.guards.evidence.relevance import EmbeddedMeasure, Measure, WordMeasure
 from assay.guards.evidence.settle import Finding, Provenance, settle
 from assay.guards.evidence.text import content
-from assay.guards.evidence.trust import Trust, newer_words, restated_by, trust_of
+from assay.guards.evidence.trust import (
+    Trust,
+    newer_words,
+    preface,
+    restated_by,
+    trust_of,
+)
 from assay.guards.evidence.tuning import BY_WORDS, CALIBRATED, EMBEDDED, Tuning
 from assay.guards.meclear import MeClear
 from assay.guards.protocols import Case, Decision, Experimenter, Judgement, OnUndecided
 from assay.guards.recovering import to_recovered
 from assay.guards.reducing import to_core
 from assay.guards.undecided import QUESTION, undecided
-from assay.guards.verifying import Checked, check
+from assay.guards.verifying import Checked, Doubts, check
 from assay.stores.protocols import Embedder
 from assay.stores.records import MemoryRecord
 
@@ -84,8 +91,11 @@ class Panel:
         brief = await gather(
             case.question, texts, case.evidence, self._measure, limit=self._tuning.turns
         )
-        findings = settle(brief, self._tuning, _provenance(records) if self._trust else None)
-        checked = await self._check(brief, findings, records, laboratory)
+        provenance = _provenance(records) if self._trust else None
+        findings = settle(brief, self._tuning, provenance)
+        if provenance is not None:
+            findings = await hear_changes(brief, findings, provenance, laboratory)
+        checked = await self._check(brief, findings, provenance, laboratory)
         judgements = tuple(
             self._judge(records[i], finding, checked, i) for i, finding in enumerate(findings)
         )
@@ -105,7 +115,7 @@ class Panel:
         self,
         brief: Brief,
         findings: Sequence[Finding],
-        records: Sequence[MemoryRecord],
+        provenance: Provenance | None,
         laboratory: Experimenter,
     ) -> Checked:
         admitted = [i for i, finding in enumerate(findings) if self._enters(finding)]
@@ -114,16 +124,13 @@ class Panel:
             (i for i, finding in enumerate(findings) if finding.standing != "aside"),
             key=lambda i: (-float(relevance[i]), brief.texts[i]),
         )
-        outsiders = [i for i in admitted if self._trust and trust_of(records[i]) < Trust.INSIDE]
-        against = (i for i, f in enumerate(findings) if f.standing not in {"stands", "aside"})
-        withheld = content(brief.texts[i] for i in against)
+        against = [i for i, f in enumerate(findings) if f.standing not in {"stands", "aside"}]
         return await check(
             brief,
             laboratory,
             coalition_of(admitted),
             contenders=contenders,
-            doubtful=coalition_of(outsiders),
-            withheld_values=withheld,
+            doubts=_doubts(brief, admitted, against, provenance),
         )
 
     def _enters(self, finding: Finding) -> bool:
@@ -150,6 +157,20 @@ class Panel:
             effect=checked.effects[i],
             evidence=finding.turns,
         )
+
+
+def _doubts(
+    brief: Brief, admitted: Sequence[int], against: Sequence[int], provenance: Provenance | None
+) -> Doubts:
+    """What to look for in the answer: what withheld records claim, and what only outsiders do."""
+    if provenance is None:
+        return Doubts(EMPTY, content(brief.texts[i] for i in against), frozenset())
+    outsiders = [i for i in admitted if provenance.trust[i] < Trust.INSIDE]
+    sources = content(preface(brief.texts[i]) for i in outsiders if provenance.restates[i])
+    claimed = (
+        content([brief.texts[i]]) - (sources & content([preface(brief.texts[i])])) for i in against
+    )
+    return Doubts(coalition_of(outsiders), frozenset().union(*claimed), sources)
 
 
 def _provenance(records: Sequence[MemoryRecord]) -> Provenance:

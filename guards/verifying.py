@@ -39,14 +39,29 @@ class Checked(NamedTuple):
     certificate: str
 
 
+class Doubts(NamedTuple):
+    """What the answer with the admitted records is searched for.
+
+    Attributes:
+        outsiders: Members of the admitted coalition that are withheld if the answer takes a withheld
+            value, or a value of their own that nobody ever said, from them.
+        withheld_values: Terms that withheld records claim.
+        sources: Terms by which outsiders that repeat others say whence they have it; harmless in an
+            answer, unless a withheld record claims them.
+    """
+
+    outsiders: Coalition
+    withheld_values: frozenset[str]
+    sources: frozenset[str]
+
+
 async def check(  # noqa: PLR0913 - a case, and what to look for in it
     brief: Brief,
     laboratory: Experimenter,
     admitted: Coalition,
     *,
     contenders: Sequence[int],
-    doubtful: Coalition,
-    withheld_values: frozenset[str],
+    doubts: Doubts,
 ) -> Checked:
     """Ask with nothing, with all, with each contender alone and with ``admitted``; then clear.
 
@@ -58,9 +73,7 @@ async def check(  # noqa: PLR0913 - a case, and what to look for in it
         laboratory: Where coalitions become outcomes.
         admitted: What evidence would admit.
         contenders: Candidates whose effect is worth knowing, most relevant first.
-        doubtful: Members of ``admitted`` that are withheld if the answer takes a withheld value, or
-            a value of their own that nobody ever said, from them.
-        withheld_values: Terms that only withheld records claim.
+        doubts: What to look for in the answer, and in whom.
     """
     alone = [singleton(i) for i in contenders[:_MOST_ALONE]]
     n = len(brief.texts)
@@ -68,9 +81,7 @@ async def check(  # noqa: PLR0913 - a case, and what to look for in it
     effects = tuple(_effect(brief, answers, i) for i in range(n))
     if admitted not in answers:
         return Checked(admitted, effects, "unverified: the budget was spent")
-    cleared, certificate = await _clear(
-        brief, laboratory, answers, admitted, doubtful & admitted, withheld_values
-    )
+    cleared, certificate = await _clear(brief, laboratory, answers, admitted, doubts)
     return Checked(cleared, effects, certificate)
 
 
@@ -89,22 +100,21 @@ async def _answers(
     return {}
 
 
-async def _clear(  # noqa: PLR0913, PLR0917 - one case, its answers, and what to look for
+async def _clear(
     brief: Brief,
     laboratory: Experimenter,
     answers: Mapping[Coalition, Outcome],
     admitted: Coalition,
-    doubtful: int,
-    withheld_values: frozenset[str],
+    doubts: Doubts,
 ) -> tuple[Coalition, str]:
     outcome = answers[admitted]
     if not has_answer(outcome):
         return admitted, f"unverified: {outcome.status}"
-    suspects = members(Coalition(doubtful))[:_MOST_ABLATED]
-    sound = _values_of(brief, without(admitted, Coalition(doubtful)))
+    suspects = members(doubts.outsiders)[:_MOST_ABLATED]
+    sound = _values_of(brief, without(admitted, doubts.outsiders))
     # What was really said is no stranger's word, whoever repeats it.
-    strange = _values_of(brief, Coalition(doubtful)) - _said(brief)
-    foreign = (withheld_values | strange) - sound - brief.asked
+    strange = _values_of(brief, doubts.outsiders) - _said(brief) - doubts.sources
+    foreign = (doubts.withheld_values | strange) - sound - brief.asked
     leaked = content([outcome.text]) & foreign
     if not leaked:
         return admitted, "recovered: no withheld value in the answer"

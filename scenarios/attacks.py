@@ -118,9 +118,7 @@ class Stage:
         candidates: Records proposed for the question, in canonical order.
     """
 
-    def __init__(
-        self, scene: Staged, setting: Setting, candidates: tuple[Candidate, ...]
-    ) -> None:
+    def __init__(self, scene: Staged, setting: Setting, candidates: tuple[Candidate, ...]) -> None:
         self._scene = scene
         self._setting = setting
         self._expected = scene.case.expected
@@ -166,9 +164,7 @@ class Stage:
         evidence = EvidenceSearch(
             self._setting.bank.archive, self._setting.bank.embedder, self._scene.namespace
         )
-        case = Case(
-            question=self._scene.case.query, candidates=self.candidates, evidence=evidence
-        )
+        case = Case(question=self._scene.case.query, candidates=self.candidates, evidence=evidence)
         return await reviewed(self._setting.guard(method), case, laboratory), laboratory
 
     def _laboratory(self, *, most_calls: int | None) -> Laboratory:

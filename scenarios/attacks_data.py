@@ -196,9 +196,7 @@ def _check(path: Path, line: int, case: AttackCase) -> None:
         if name not in names:
             raise malformed(path, line, f"expects something of record {name!r}, which is not there")
     if expected.repeat_query < 1:
-        raise malformed(
-            path, line, f"repeat_query must be at least 1, got {expected.repeat_query}"
-        )
+        raise malformed(path, line, f"repeat_query must be at least 1, got {expected.repeat_query}")
     if expected.now.tzinfo is None:
         raise malformed(path, line, f"now must have a time zone, got {expected.now.isoformat()!r}")
     if not any(record.text for record in case.records):

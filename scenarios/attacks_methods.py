@@ -72,9 +72,7 @@ class OriginOnly:
         return "origin_only"
 
     async def review(self, case: Case, laboratory: Experimenter) -> Decision:
-        inside = [
-            i for i, c in enumerate(case.candidates) if c.record.origin.writer != "external"
-        ]
+        inside = [i for i, c in enumerate(case.candidates) if c.record.origin.writer != "external"]
         kept, left = "It did not come from outside.", "It came from outside."
         return decision_of(self.name, case, inside, kept=kept, left=left)
 

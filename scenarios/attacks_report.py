@@ -95,7 +95,11 @@ def page(parts: Mapping[str, Sequence[AttackRow]], *, command: str, identity: st
         cases = len({row.case for row in rows})
         lines += ["", f"## {heading}", "", f"{cases} cases.", ""]
         lines += _markdown(("method", *HEAD), method_rows(rows))
-        lines += ["", "By family: recall of planted records / true records lost / answers poisoned.", ""]
+        lines += [
+            "",
+            "By family: recall of planted records / true records lost / answers poisoned.",
+            "",
+        ]
         lines += _markdown(("family", *by_method(rows)), family_rows(rows))
         panel = by_method(rows).get("panel", [])
         lines += ["", "What the panel got wrong:", ""]

@@ -278,7 +278,7 @@ class _Court:
         for new, old in ((i, j), (j, i)):
             if (new, old) in self._provenance.newer:
                 if replaces(self._brief, new, old):
-                    self._against.setdefault(old, _SUPERSEDED)
+                    self._against.setdefault(old, SUPERSEDED)
                 return True
         return False
 
@@ -299,7 +299,7 @@ _RELEVANT = Finding(
     "stands", "relevance", "It bears on the question and nothing speaks against it."
 )
 _ASIDE = Finding("aside", "relevance", "It bears less on the question than what is admitted.")
-_SUPERSEDED = Finding("superseded", "trust", "The same user has said something newer about this.")
+SUPERSEDED = Finding("superseded", "trust", "The same user has said something newer about this.")
 _LESS_TRUSTED = Finding("outside", "trust", "It contradicts a memory from a better trusted origin.")
 _OUTSIDE = Finding(
     "outside", "trust", "It came from outside, and nothing the user said or wrote confirms it."

@@ -1,5 +1,6 @@
 """Trust bound to the origin at write time: who wrote, through which channel; never what a text says."""
 
+import re
 from collections.abc import Sequence
 from datetime import timedelta
 from enum import IntEnum
@@ -12,6 +13,11 @@ from assay.stores.records import MemoryRecord
 
 _SKEW: Final = timedelta(days=1)
 _COVERED: Final = 0.8
+_ADDED: Final = 0.25
+_FEW: Final = 2
+_LONGEST_PREFACE: Final = 8
+_NO_PREFACE: Final = re.compile(r"[^\w\s'-]|[\d_]")
+_PREFACE_END: Final = re.compile(r"[:,]\s+(?=\S)|\bthat\s+(?=\S)")
 _CHAT: Final = "chat"
 
 
@@ -48,21 +54,59 @@ def trust_of(record: MemoryRecord) -> Trust:
 
 
 def restates(text: str, other: str) -> bool:
-    """Whether ``text`` says at least what ``other`` says: most of its words, its times and denials.
+    """Whether ``text`` says what ``other`` says, and next to nothing else.
 
-    What ``text`` adds is not looked at, unless it denies what ``other`` affirms; a preface such as
-    "the page says" is allowed.
+    It repeats most of its words in their order, its numbers, times and denials. A short preface
+    that names a source ("The page says:") is allowed, and a few words besides; what brings more
+    along says something of its own.
     """
-    said = frozenset(stems(text))
-    wanted = frozenset(stems(other))
-    if not wanted or len(wanted & said) < _COVERED * len(wanted):
+    return any(_repeats(part, other) for part in dict.fromkeys((text, _after_preface(text))))
+
+
+def preface(text: str) -> str:
+    """The words before a first colon, comma or ``that``, which may name a source; mostly nothing.
+
+    At most eight words, of letters only.
+    """
+    end = _PREFACE_END.search(text)
+    words_before = text[: end.start()].strip() if end else ""
+    is_short = len(words_before.split()) <= _LONGEST_PREFACE
+    return words_before if is_short and not _NO_PREFACE.search(words_before) else ""
+
+
+def _after_preface(text: str) -> str:
+    end = _PREFACE_END.search(text)
+    return text[end.end() :] if end and preface(text) else text
+
+
+def _repeats(text: str, other: str) -> bool:
+    said, wanted = stems(text), stems(other)
+    if not wanted or _in_order(said, wanted) < _COVERED * len(wanted):
         return False
     numbers = {word for word in wanted if any(c.isdigit() for c in word)}
     spoken, meant = polarity(undated(text)), polarity(undated(other))
+    added = frozenset(said) - frozenset(wanted)
+    if len(added - spoken.denied) > max(_FEW, _ADDED * len(wanted)) or any(map(_is_value, added)):
+        return False
     same_denials = meant.denied <= spoken.denied and not (
         (meant.affirmed - meant.denied) & spoken.denied
     )
-    return numbers <= said and same_denials and _times(other) <= _times(text)
+    return numbers <= frozenset(said) and same_denials and _times(other) <= _times(text)
+
+
+def _is_value(word: str) -> bool:
+    return any(c.isdigit() for c in word)
+
+
+def _in_order(said: Sequence[str], wanted: Sequence[str]) -> int:
+    """How many of the wanted words are said in the order wanted (longest common subsequence)."""
+    row = [0] * (len(wanted) + 1)
+    for word in said:
+        above = 0
+        for column, one in enumerate(wanted, start=1):
+            kept, above = above, row[column]
+            row[column] = kept + 1 if word == one else max(row[column], row[column - 1])
+    return row[-1]
 
 
 def _times(text: str) -> frozenset[object]:

@@ -61,6 +61,11 @@ def replaces(brief: Brief, new: int, old: int) -> bool:
     return not apart or bool(_CHANGE.search(later) and _BACKWARD.search(later))
 
 
+def speaks_of_change(text: str) -> bool:
+    """Whether a text says that something is no longer as it was."""
+    return _CHANGE.search(text) is not None
+
+
 def update(brief: Brief, i: int, j: int) -> Ruling | None:
     """Whether one speaker said ``i`` and at another time ``j``; the later words win.
 

@@ -118,9 +118,7 @@ def _methods(asked: Sequence[str] | None) -> tuple[str, ...]:
 
 
 @asynccontextmanager
-async def _opened_model(
-    model: str, base_url: str | None, seed: int
-) -> "AsyncGenerator[ChatModel]":
+async def _opened_model(model: str, base_url: str | None, seed: int) -> "AsyncGenerator[ChatModel]":
     from assay.runtime.models.opening import open_model  # noqa: PLC0415
     from assay.runtime.models.scripted import ScriptedModel  # noqa: PLC0415
     from assay.runtime.settings import Settings  # noqa: PLC0415
