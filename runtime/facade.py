@@ -5,11 +5,13 @@ from datetime import datetime
 from weakref import WeakValueDictionary
 
 from assay.errors import RecordNotFound
+from assay.runtime.commands import Retrieve, Review
 from assay.runtime.equipment import Equipment
 from assay.runtime.events import decode
-from assay.runtime.limits import checked_record_text, checked_session, checked_user
+from assay.runtime.handlers import Handlers
+from assay.runtime.limits import checked_message, checked_record_text, checked_session, checked_user
 from assay.runtime.remember import record_id
-from assay.runtime.reply import PastDecision, past_decisions
+from assay.runtime.reply import PastDecision, Recall, past_decisions
 from assay.runtime.reviews import RecordReviewed, Reviews, Verdict, Verdicts
 from assay.runtime.session import Session, session_of, stream_of
 from assay.runtime.settings import Settings
@@ -71,6 +73,32 @@ class Runtime:
     async def memories(self, user: str) -> list[MemoryRecord]:
         """The user's records that hold now, in order of writing."""
         return await self.bank.store.current(checked_user(user), at=self._equipment.clock.now())
+
+    async def recall(self, user: str, question: str) -> Recall:
+        """What may be told of the user's memory to answer a question: retrieved and guarded.
+
+        For agents that keep their own conversation: nothing is said, remembered or journalled.
+
+        Args:
+            user: Whose memory.
+            question: As the user would put it.
+
+        Raises:
+            ValueError: If the question is empty, too long, or has a NUL.
+            GuardError: If the guard cannot decide and the policy is to fail.
+        """
+        namespace = checked_user(user)
+        handlers = Handlers(self._equipment, namespace, SessionId("recall"))
+        now = self._equipment.clock.now()
+        retrieve = Retrieve(
+            turn_id=TurnId("recall"), text=checked_message(question), said_at=now, at=now
+        )
+        found = (await handlers.retrieve(retrieve)).found
+        review = Review(turn_id=retrieve.turn_id, text=question, said_at=now, at=now, found=found)
+        decision = (await handlers.review(review)).decision
+        admitted = [judgement.record_id for judgement in decision.admitted]
+        records = await self.bank.store.get(namespace, admitted)
+        return Recall(records=tuple(records), decision=decision)
 
     async def remember(
         self, user: str, text: str, *, origin: Origin, claimed_at: datetime | None = None

@@ -1,7 +1,8 @@
 """Carries commands out. Each gives one event, and may be run twice for one command."""
 
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from typing import NamedTuple, assert_never
+from typing import NamedTuple, TypeAlias, assert_never
 
 import anyio
 import msgspec
@@ -10,7 +11,17 @@ from assay.errors import GuardFailed
 from assay.guards.coalitions import EMPTY, Coalition, grand, members
 from assay.guards.failing import fallback, review_with_policy
 from assay.guards.laboratory import Laboratory
-from assay.guards.protocols import Ask, Case, Decision, DeltaSink, Judgement, Message, Request
+from assay.guards.protocols import (
+    Ask,
+    Case,
+    Completion,
+    Decision,
+    DeltaSink,
+    Judgement,
+    Ledger,
+    Message,
+    Request,
+)
 from assay.guards.tasks import SUMMARISE
 from assay.guards.trace import Intervention
 from assay.runtime.commands import (
@@ -41,6 +52,11 @@ QUERY_CHARACTERS = 4000
 """Characters of a message that are searched for; embedders read fewer."""
 
 
+Answerer: TypeAlias = Callable[[Request], Awaitable[Completion]]
+"""Replies in the place of the runtime's model, given the system message and the user's words with
+the notes that were admitted before them; the conversation so far is the answerer's own affair."""
+
+
 class _Decided(NamedTuple):
     """A decision and what was asked for it."""
 
@@ -53,10 +69,12 @@ class Handlers:
 
     Attributes:
         sink: Takes the pieces of the reply of the turn that runs; they are not journalled.
+        answerer: Replies in this turn; ``None``: the runtime's model.
     """
 
     def __init__(self, equipment: Equipment, namespace: Namespace, session: SessionId) -> None:
         self.sink: DeltaSink | None = None
+        self.answerer: Answerer | None = None
         self._equipment = equipment
         self._namespace = namespace
         self._session = session
@@ -70,9 +88,9 @@ class Handlers:
         """
         match command:
             case Retrieve():
-                return await self._retrieve(command)
+                return await self.retrieve(command)
             case Review():
-                return await self._review(command)
+                return await self.review(command)
             case Complete():
                 return await self._complete(command)
             case Remember():
@@ -80,7 +98,8 @@ class Handlers:
             case _:
                 assert_never(command)
 
-    async def _retrieve(self, command: Retrieve) -> CandidatesRetrieved:
+    async def retrieve(self, command: Retrieve) -> CandidatesRetrieved:
+        """Find candidates."""
         k, verdicts = self._equipment.settings.guard.k, await self._standing.verdicts()
         candidates = await self._equipment.bank.retriever.retrieve(
             self._namespace,
@@ -96,7 +115,8 @@ class Handlers:
             found=tuple(Found(candidate.record.id, candidate.score) for candidate in ordered),
         )
 
-    async def _review(self, command: Review) -> GuardDecided:
+    async def review(self, command: Review) -> GuardDecided:
+        """Decide about them."""
         tokens = self._equipment.settings.prompt.recent_tokens
         whole = await self._scene(command, recent_tokens=tokens)
         scene = fitted(whole, self._equipment)
@@ -154,9 +174,13 @@ class Handlers:
         if command.decision.shown_as == "summary" and shown:
             scene = await self._summed_up(scene, shown)
             shown, flagged = grand(1), EMPTY
+        if self.answerer is not None:
+            scene = replace(scene, recent=())
         render = scene.renderer(
             self._equipment, self._equipment.reply_parameters(command.tools), flagged=flagged
         )
+        if self.answerer is not None:
+            return self._answered_elsewhere(command, await self.answerer(render(Ask(shown))))
         laboratory = self._equipment.reply_only(self._namespace, render)
         completion = await laboratory.answer(
             _with_results(render(Ask(shown)), command.results),
@@ -169,6 +193,14 @@ class Handlers:
             truncated=completion.finish_reason == "length",
             tool_calls=completion.tool_calls,
             ledger=command.spent + laboratory.ledger(),
+        )
+
+    def _answered_elsewhere(self, command: Complete, completion: Completion) -> ReplyProduced:
+        spent = Ledger(live=1, tokens=completion.usage.total)
+        return msgspec.structs.replace(
+            self._reply(command, text=completion.text.replace("\0", "")),
+            truncated=completion.finish_reason == "length",
+            ledger=command.spent + spent,
         )
 
     async def _summed_up(self, scene: Scene, shown: Coalition) -> Scene:

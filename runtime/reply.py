@@ -8,7 +8,7 @@ import msgspec
 from assay.guards.protocols import Decision, Ledger, ToolCall
 from assay.runtime.events import AnyEvent, GuardDecided, MessageReceived, ReplyProduced
 from assay.runtime.reducer import State
-from assay.stores.records import SessionId, TurnId
+from assay.stores.records import MemoryRecord, SessionId, TurnId
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,6 +29,18 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     tool_calls: tuple[ToolCall, ...] = ()
     ledger: Ledger = Ledger()
     truncated: bool = False
+
+
+class Recall(msgspec.Struct, frozen=True, kw_only=True):
+    """What may be told of a user's memory.
+
+    Attributes:
+        records: The admitted ones, in prompt order.
+        decision: What was admitted and withheld, and why.
+    """
+
+    records: tuple[MemoryRecord, ...]
+    decision: Decision
 
 
 class PastDecision(NamedTuple):

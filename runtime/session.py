@@ -20,7 +20,7 @@ from assay.runtime.events import (
     ToolResultsReceived,
     TurnCancelled,
 )
-from assay.runtime.handlers import Handlers
+from assay.runtime.handlers import Answerer, Handlers
 from assay.runtime.limits import checked_message, checked_output
 from assay.runtime.observe import Observation
 from assay.runtime.reducer import State
@@ -54,13 +54,23 @@ class Session:
         )
         self._lock = anyio.Lock()
 
-    async def send(self, text: str, *, tools: str = "", sink: DeltaSink | None = None) -> Reply:
+    async def send(
+        self,
+        text: str,
+        *,
+        tools: str = "",
+        sink: DeltaSink | None = None,
+        answerer: Answerer | None = None,
+    ) -> Reply:
         """Say something and get the reply.
 
         Args:
             text: What the user says.
             tools: JSON text of the OpenAI ``tools`` array the model may call; empty: none.
             sink: Takes pieces of the reply as they come; must not block.
+            answerer: Replies in the place of the runtime's model, as an agent of another framework
+                does. What it raises fails the turn. A turn that a crash interrupted before it
+                answered is finished by the runtime's model.
 
         Raises:
             ValueError: On an empty or too long message, or one with NUL; nothing has happened then.
@@ -80,7 +90,11 @@ class Session:
                 tools=tools,
                 at=self._equipment.clock.now(),
             )
-            return await self._turn(event, sink)
+            self._handlers.answerer = answerer
+            try:
+                return await self._turn(event, sink)
+            finally:
+                self._handlers.answerer = None
 
     async def answer_tools(
         self, results: Sequence[ToolResult], *, sink: DeltaSink | None = None

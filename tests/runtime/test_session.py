@@ -464,3 +464,33 @@ async def test_the_last_reply_is_known_after_a_restart() -> None:
     again = await over(bank).session(user=USER, session_id=SESSION).last_reply()
 
     assert again == reply
+
+
+async def test_an_agent_of_another_framework_answers_with_the_admitted_notes() -> None:
+    asked: list[Request] = []
+
+    async def agent(request: Request) -> Completion:
+        asked.append(request)
+        await anyio.lowlevel.checkpoint()
+        return Completion(text="It is Miso.")
+
+    async with runtime() as rt:
+        session = rt.session(user="u1")
+        await session.send("My cat is called Miso.")
+        reply = await session.send("What is my cat called?", answerer=agent)
+
+    [request] = asked
+    assert [message.role for message in request.messages] == ["system", "user"]
+    assert "My cat is called Miso." in request.messages[-1].content
+    assert (reply.text, reply.ledger.live) == ("It is Miso.", reply.decision.spent.live + 1)
+
+
+async def test_an_agent_that_fails_fails_the_turn_and_not_the_next() -> None:
+    async def agent(request: Request) -> Completion:
+        raise ZeroDivisionError("no tools left")
+
+    async with runtime() as rt:
+        session = rt.session(user="u1")
+        with pytest.raises(TurnFailed, match="no tools left"):
+            await session.send("My cat is called Miso.", answerer=agent)
+        assert (await session.send("Hello!")).text
