@@ -76,6 +76,19 @@ def strips(groups: Mapping[str, Sequence[float]], axis: Axis) -> str:
     return draw_strips(groups, axis)
 
 
+def curves(lines: Mapping[str, Sequence[tuple[float, Estimate]]], x: Axis, y: Axis) -> str:
+    """One line per name through its estimates, each with its interval, named at its end.
+
+    Args:
+        lines: By name, in an order that decides the colours: where on ``x``, and what it is there.
+        x: Such as time.
+        y: Of the estimates.
+    """
+    from assay.scenarios.drawing_curves import draw_curves  # noqa: PLC0415
+
+    return draw_curves(lines, x, y)
+
+
 def ticks(axis: Axis) -> list[float]:
     """Round values from one end of an axis to the other, four to ten of them."""
     step = _step(axis.high - axis.low)

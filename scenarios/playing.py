@@ -124,7 +124,7 @@ async def play(  # noqa: PLR0913  # one call names everything a rollout is playe
     model: ChatModel,
     embedder: Embedder,
     guard: Guard,
-    bank: Path,
+    bank: Path | None,
     settings: Settings,
     seed: int,
     wall: Clock,
@@ -137,7 +137,7 @@ async def play(  # noqa: PLR0913  # one call names everything a rollout is playe
         model: What answers.
         embedder: For retrieval and evidence.
         guard: Reviews the memories of every question.
-        bank: Folder of the bank; it must not hold the rollout's user yet.
+        bank: Folder of the bank; it must not hold the rollout's user yet. ``None``: in memory.
         settings: Of the runtime.
         seed: Of prompts and generation.
         wall: Times the turns; the simulated clock stands still within one.
@@ -162,7 +162,8 @@ async def play(  # noqa: PLR0913  # one call names everything a rollout is playe
             for step in session.step:
                 clock.advance(_BETWEEN_STEPS)
                 done += 1
-                one = await stage.take(step, f"session-{number}", f"question-{len(played) + 1}")
+                sitting, alone = f"session-{number}", f"question-{len(played) + 1}"
+                one = await stage.take(step, sitting, sitting if session.asks_within else alone)
                 played += [one] if one else []
                 watch(Moment(done, total, step, one))
     return played
@@ -177,16 +178,16 @@ class _Stage(NamedTuple):
     wall: Clock
     names: dict[RecordId, str]
 
-    async def take(self, step: Step, session: str, fresh: str) -> Played | None:
+    async def take(self, step: Step, session: str, asked_in: str) -> Played | None:
         match step:
             case Tell():
                 await self._tell(step, session)
             case Plant():
                 origin = Origin(writer=step.writer, channel=step.channel)
                 record = await self.runtime.remember(self.user, step.text, origin=origin)
-                self.names[record] = step.id
+                self.names.setdefault(record, step.id)
             case Question():
-                return await self._ask(step, fresh)
+                return await self._ask(step, asked_in)
         return None
 
     async def _tell(self, step: Tell, session: str) -> None:
@@ -194,10 +195,9 @@ class _Stage(NamedTuple):
         for record in await self.runtime.memories(self.user):
             for name, sentence in step.says.items():
                 if record.text == sentence:
-                    self.names[record.id] = name
+                    self.names.setdefault(record.id, name)
 
     async def _ask(self, question: Question, session: str) -> Played:
-        """Ask in a session of its own, so that only memories can answer, not the turns before."""
         started = self.wall.monotonic()
         reply = await self.runtime.session(user=self.user, session_id=session).send(question.text)
         seconds = self.wall.monotonic() - started

@@ -81,6 +81,7 @@ class Report(NamedTuple):
         facts: Where every number comes from: command, seed, model identity, intervals, ...
         headlines: Big figures at the top: figure, what it is, small note.
         sections: In order.
+        warning: What a reader must know first, such as that the run has not finished.
     """
 
     title: str
@@ -88,6 +89,7 @@ class Report(NamedTuple):
     facts: Sequence[tuple[str, str]]
     headlines: Sequence[tuple[str, str, str]]
     sections: Sequence[Section]
+    warning: str = ""
 
 
 def number(value: float | None, *, digits: int = 3, note: str = "", kind: str = "number") -> Cell:

@@ -67,7 +67,7 @@ class Question(
     tag="ask",
     forbid_unknown_fields=True,
 ):
-    """The user asks, in a fresh session; all but ``text`` is the key.
+    """The user asks; all but ``text`` is the key.
 
     Attributes:
         text: What is asked.
@@ -90,10 +90,18 @@ Step: TypeAlias = Tell | Plant | Question
 
 
 class SessionScript(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What happens in one sitting."""
+    """What happens in one sitting.
+
+    Attributes:
+        at: When it begins, with an offset.
+        step: What happens, in order.
+        asks_within: Whether questions are asked in this sitting, after the turns before them;
+            otherwise each is asked in a fresh session.
+    """
 
     at: datetime
     step: tuple[Step, ...]
+    asks_within: bool = False
 
 
 class Rollout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

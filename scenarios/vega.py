@@ -39,12 +39,16 @@ class Datum(NamedTuple):
 
 
 class Frame(NamedTuple):
-    """The inside of a chart, in units of its axes; ``left`` pixels beside it hold ticks."""
+    """The inside of a chart, in units of its axes.
+
+    ``left`` pixels beside it hold ticks, ``rows`` above it hold names of lines.
+    """
 
     x: Axis
     y: Axis
     height: int
     left: int = SIDE
+    rows: int = 0
 
     @property
     def width(self) -> int:
@@ -63,7 +67,7 @@ class Frame(NamedTuple):
     @property
     def heading(self) -> int:
         """Room above for the label of the vertical axis."""
-        return 20 if self.y.label else 0
+        return (20 if self.y.label else 0) + 20 * self.rows
 
 
 def within(axis: Axis, value: float) -> float:

@@ -46,7 +46,7 @@ def in_processes(
         return results
     # A fork would copy the threads of a progress bar half alive; a spawned process starts clean.
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(processes, context, initializer=_end_with_parent) as pool:
+    with ProcessPoolExecutor(processes, context, initializer=end_with_parent) as pool:
         for chunk, done in zip(chunks, pool.map(work, chunks), strict=True):
             results += done
             advance(len(chunk))
@@ -57,7 +57,7 @@ def _over(function: Callable[[Item], Result], chunk: Sequence[Item]) -> list[Res
     return [function(item) for item in chunk]
 
 
-def _end_with_parent() -> None:
+def end_with_parent() -> None:
     """Have this process end when its parent does: a killed parent leaves its pool waiting."""
     parent = multiprocessing.parent_process()
     if parent is not None:
