@@ -104,6 +104,8 @@ DeltaSink: TypeAlias = Callable[[str], None]
 class ChatModel(Protocol):
     """A language model behind chat messages. Retries, rate limit and queue live inside it.
 
+    A model that sends a call again asks ``assay.guards.calls.call_under_way()`` before it does.
+
     Every method raises only ``ModelError``s (and cancellation).
     """
 
@@ -217,7 +219,7 @@ class Ledger(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         evaluations: Distinct questions put to the laboratory, cached or not.
         cache_hits: Of those, answered without a call.
-        live: Calls that reached the model (retries included where the model reports them).
+        live: Calls that reached the model, retries included; an answer from a cassette is none.
         rounds: Sequential depth of the live and cached work at the stated concurrency.
         tokens: Prompt and completion tokens of the live calls.
         money: In the currency of the price list; 0 without one.

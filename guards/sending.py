@@ -5,9 +5,10 @@ from typing import NamedTuple
 
 import anyio
 
-from assay.errors import CassetteMiss, ContextOverflow, ModelUnavailable
+from assay.errors import BudgetExceeded, CassetteMiss, ContextOverflow, ModelUnavailable
 from assay.guards.accounting import Accounts
 from assay.guards.budget import Budget, Hold, Price, Spend
+from assay.guards.calls import under_way
 from assay.guards.keys import Question
 from assay.guards.outcomes import (
     FAILURES,
@@ -92,30 +93,25 @@ class Sender:
         return result
 
     async def _call(self, asked: Asked, hold: Hold, sink: DeltaSink | None) -> Answer | Failure:
+        call = _Call(self._budget, self._accounts, asked.key, self._most_spent(asked), hold)
         try:
-            answer, usage = await self._answer_of(asked, sink)
+            with under_way(call):
+                answer, usage = await self._answer_of(asked, sink)
         except CassetteMiss:
-            hold.release()
+            call.unsent()
             raise
         except ContextOverflow as error:
-            hold.release()
+            call.unsent()
             self._accounts.unsent(asked.key)
             return error
         except FAILURES as error:
-            self._sent_for_nothing(asked, hold)
+            call.lost()
             return error
         except BaseException:
-            self._sent_for_nothing(asked, hold)
+            call.lost()
             raise
-        money = self._price.of(usage.prompt_tokens, usage.completion_tokens)
-        hold.settle(tokens=usage.total, money=money)
-        self._accounts.sent(asked.key, usage, money)
+        call.answered(usage, self._price)
         return answer
-
-    def _sent_for_nothing(self, asked: Asked, hold: Hold) -> None:
-        """What a lost call cost is unknown, so the whole reservation stays spent."""
-        hold.settle()
-        self._accounts.sent(asked.key, Usage(), 0.0)
 
     async def _answer_of(self, asked: Asked, sink: DeltaSink | None) -> tuple[Answer, Usage]:
         question = asked.question
@@ -139,3 +135,54 @@ class Sender:
         if asked.question.answer is not None:
             messages = (*messages, Message(role="assistant", content=asked.question.answer))
         return self._model.count_tokens(messages)
+
+
+class _Call:
+    """One question's attempts, each reserved before it is sent.
+
+    Args:
+        budget: Pays for more attempts.
+        accounts: Where attempts are counted.
+        key: Of the question.
+        most: What one attempt may cost.
+        hold: Pays for the first one.
+    """
+
+    def __init__(
+        self, budget: Budget, accounts: Accounts, key: str, most: Spend, hold: Hold
+    ) -> None:
+        self._budget = budget
+        self._accounts = accounts
+        self._key = key
+        self._most = most
+        self._hold = hold
+        self._is_recorded = False
+
+    def try_again(self) -> bool:
+        try:
+            again = self._budget.hold(self._most)
+        except BudgetExceeded:
+            return False
+        self.lost()
+        self._hold = again
+        return True
+
+    def recorded(self) -> None:
+        self._is_recorded = True
+
+    def answered(self, usage: Usage, price: Price) -> None:
+        """A recorded answer is charged like the call it stands for: a replay decides the same."""
+        money = price.of(usage.prompt_tokens, usage.completion_tokens)
+        self._hold.settle(tokens=usage.total, money=money)
+        if self._is_recorded:
+            self._accounts.hit(self._key)
+        else:
+            self._accounts.sent(self._key, usage, money)
+
+    def lost(self) -> None:
+        """What a lost attempt cost is unknown, so the whole reservation stays spent."""
+        self._hold.settle()
+        self._accounts.sent(self._key, Usage(), 0.0)
+
+    def unsent(self) -> None:
+        self._hold.release()

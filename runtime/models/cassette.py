@@ -18,6 +18,7 @@ import anyio.to_thread
 import msgspec
 
 from assay.errors import CassetteMiss, ConfigError
+from assay.guards.calls import call_under_way
 from assay.guards.keys import decode_question
 from assay.guards.protocols import ChatModel, Completion, DeltaSink, Message, Request
 from assay.runtime.models.counting import bound_tokens, require_room
@@ -175,6 +176,7 @@ class CassetteModel:
             # A prompt that never fitted was no answer and so was not recorded: say that instead.
             require_room(self, request)
             raise CassetteMiss(self.explain_miss(request, answer))
+        call_under_way().recorded()
         return found
 
 

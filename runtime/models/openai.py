@@ -19,6 +19,7 @@ import stamina
 import structlog.stdlib
 
 from assay.errors import MalformedAnswer, ModelError, ModelUnavailable
+from assay.guards.calls import call_under_way
 from assay.guards.protocols import Completion, DeltaSink, Message, Request, Usage
 from assay.runtime.clock import SystemClock
 from assay.runtime.models.assembling import Assembler
@@ -152,6 +153,9 @@ class OpenAIModel:
             wait_jitter=self._waits.first,
         ):
             with attempt:
+                if attempt.num > 1 and not call_under_way().try_again():
+                    tried[-1] += "; the budget has no attempt left"
+                    raise _Failed(tried[-1], is_final=True)
                 try:
                     return await self._attempt(request, sink)
                 except _Failed as error:
@@ -267,6 +271,8 @@ async def open_endpoint(  # noqa: PLR0913 - what a test or a user may set, each 
 
 
 def _http_client(settings: ModelSettings) -> httpx2.AsyncClient:
+    # Loads what counts retries where it is installed: else the first retry reads files on the loop.
+    stamina.instrumentation.get_on_retry_hooks()
     return httpx2.AsyncClient(
         follow_redirects=False,
         headers={"Accept-Encoding": "identity"},

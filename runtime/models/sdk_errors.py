@@ -42,9 +42,6 @@ MAPPED: dict[type[Exception], type[ModelError]] = {
     openai.WebSocketQueueFullError: ModelUnavailable,
 }
 
-LONGEST_WAIT = 60.0
-"""Seconds a ``Retry-After`` is honoured for at most."""
-
 _WORTH_RETRYING = frozenset({408, 409, 425, 429})
 _SERVER_ERROR = 500
 _OVERFLOW = re.compile(
@@ -87,14 +84,14 @@ def translate(error: openai.OpenAIError, *, secret: str, now: datetime) -> Failu
 def retry_after(value: str | None, *, now: datetime) -> float | None:
     """Seconds to wait, from the header: a number or an HTTP date; ``None`` if it is neither.
 
-    A time in the past is 0; more than :data:`LONGEST_WAIT` is cut to it.
+    A time in the past is 0. Nothing is cut: who cannot wait that long must not ask again.
     """
     if value is None:
         return None
     seconds = _seconds(value.strip(), now)
     if seconds is None or not math.isfinite(seconds) or seconds < 0:
         return None
-    return min(seconds, LONGEST_WAIT)
+    return seconds
 
 
 def _seconds(value: str, now: datetime) -> float | None:
@@ -122,7 +119,8 @@ def _of_status(
         return Failure(ModelRefused, said)
     if status >= _SERVER_ERROR or status in _WORTH_RETRYING:
         wait = retry_after(error.response.headers.get("retry-after"), now=now)
-        return Failure(ModelUnavailable, said, wait)
+        asks = "" if wait is None else f"; it asks to wait {wait:g} s"
+        return Failure(ModelUnavailable, said + asks, wait)
     return Failure(kind, said)
 
 

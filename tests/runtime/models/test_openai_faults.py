@@ -172,7 +172,7 @@ async def test_a_wait_beyond_the_deadline_is_not_begun() -> None:
     wait = http({"error": {}}, status=429, headers={"Retry-After": "61"})
 
     async with serving(wait) as server, endpoint(server.url, retry_seconds=5) as model:
-        with anyio.fail_after(2), pytest.raises(ModelUnavailable, match="1 attempt in"):
+        with anyio.fail_after(2), pytest.raises(ModelUnavailable, match=r"1 attempt in.*wait 61 s"):
             await model.complete(asking())
 
 
@@ -190,8 +190,8 @@ async def test_all_attempts_together_keep_the_deadline() -> None:
     [
         ("7", 7.0),
         ("0", 0.0),
-        ("61", 60.0),
-        ("1e9", 60.0),
+        ("61", 61.0),
+        ("1e9", 1e9),
         ("-5", None),
         ("nan", None),
         ("inf", None),
