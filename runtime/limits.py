@@ -1,5 +1,7 @@
 """What is refused before anything happens."""
 
+from typing import NamedTuple
+
 from assay.stores.checks import checked_characters, checked_text
 from assay.stores.records import Namespace, SessionId
 
@@ -40,6 +42,45 @@ def checked_user(user: str) -> Namespace:
 def checked_session(session_id: str) -> SessionId:
     """The id of a session; raises as ``checked_message`` does."""
     return SessionId(_within("session id", checked_text("session id", session_id), NAME_BYTES))
+
+
+SEPARATOR = "\x1f"
+"""Between tenant and user in the name of a namespace; a unit separator, which no name needs."""
+
+
+class TenantUser(NamedTuple):
+    """Whose a namespace is."""
+
+    tenant: str
+    user: str
+
+
+def namespace_of(tenant: str, user: str) -> Namespace:
+    """The namespace of a user of a tenant; no two pairs share one.
+
+    Names are taken as they are: case and Unicode form make a difference.
+
+    Args:
+        tenant: Whose user; empty: a bank without tenants, where the namespace is the user's name.
+        user: The name the tenant gives its user.
+
+    Raises:
+        ValueError: If a name is empty, too long, or holds a NUL or a unit separator.
+    """
+    for what, name in (("tenant", tenant), ("user", user)):
+        if SEPARATOR in name:
+            raise ValueError(f"{what} {name!r} holds a unit separator (U+001F); take it out")
+    if not tenant:
+        return checked_user(user)
+    checked_text("tenant", tenant)
+    checked_text("user", user)
+    return Namespace(_within("tenant and user", f"{tenant}{SEPARATOR}{user}", NAME_BYTES))
+
+
+def tenant_user_of(namespace: Namespace) -> TenantUser:
+    """The tenant and the user of a namespace."""
+    tenant, separator, user = namespace.partition(SEPARATOR)
+    return TenantUser(tenant, user) if separator else TenantUser("", namespace)
 
 
 def _within(what: str, text: str, limit: int) -> str:
