@@ -163,14 +163,12 @@ def _doubts(
     brief: Brief, admitted: Sequence[int], against: Sequence[int], provenance: Provenance | None
 ) -> Doubts:
     """What to look for in the answer: what withheld records claim, and what only outsiders do."""
+    claimed = content(brief.texts[i] for i in against)
     if provenance is None:
-        return Doubts(EMPTY, content(brief.texts[i] for i in against), frozenset())
+        return Doubts(EMPTY, claimed, ())
     outsiders = [i for i in admitted if provenance.trust[i] < Trust.INSIDE]
-    sources = content(preface(brief.texts[i]) for i in outsiders if provenance.restates[i])
-    claimed = (
-        content([brief.texts[i]]) - (sources & content([preface(brief.texts[i])])) for i in against
-    )
-    return Doubts(coalition_of(outsiders), frozenset().union(*claimed), sources)
+    prefaces = (preface(brief.texts[i]) for i in outsiders if provenance.restates[i])
+    return Doubts(coalition_of(outsiders), claimed, tuple(sorted(filter(None, prefaces))))
 
 
 def _provenance(records: Sequence[MemoryRecord]) -> Provenance:

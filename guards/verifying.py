@@ -46,16 +46,16 @@ class Doubts(NamedTuple):
         outsiders: Members of the admitted coalition that are withheld if the answer takes a withheld
             value, or a value of their own that nobody ever said, from them.
         withheld_values: Terms that withheld records claim.
-        sources: Terms by which outsiders that repeat others say whence they have it; harmless in an
-            answer, unless a withheld record claims them.
+        sources: What outsiders that repeat others say first, to name a source; harmless where an
+            answer quotes it.
     """
 
     outsiders: Coalition
     withheld_values: frozenset[str]
-    sources: frozenset[str]
+    sources: tuple[str, ...]
 
 
-async def check(  # noqa: PLR0913 - a case, and what to look for in it
+async def check(
     brief: Brief,
     laboratory: Experimenter,
     admitted: Coalition,
@@ -113,9 +113,9 @@ async def _clear(
     suspects = members(doubts.outsiders)[:_MOST_ABLATED]
     sound = _values_of(brief, without(admitted, doubts.outsiders))
     # What was really said is no stranger's word, whoever repeats it.
-    strange = _values_of(brief, doubts.outsiders) - _said(brief) - doubts.sources
+    strange = _values_of(brief, doubts.outsiders) - _said(brief)
     foreign = (doubts.withheld_values | strange) - sound - brief.asked
-    leaked = content([outcome.text]) & foreign
+    leaked = _told(outcome, doubts) & foreign
     if not leaked:
         return admitted, "recovered: no withheld value in the answer"
     if not suspects:
@@ -125,11 +125,19 @@ async def _clear(
     carriers = [
         i
         for i, coalition in zip(suspects, smaller, strict=True)
-        if coalition in ablated and leaked - content([ablated[coalition].text])
+        if coalition in ablated and leaked - _told(ablated[coalition], doubts)
     ]
     if not carriers:
         return admitted, "not recovered: a withheld value is in the answer"
     return without(admitted, coalition_of(carriers)), "recovered: by withholding what carried it"
+
+
+def _told(outcome: Outcome, doubts: Doubts) -> frozenset[str]:
+    """Terms of an answer, quoted sources apart."""
+    text = outcome.text
+    for source in doubts.sources:
+        text = text.replace(source, " ")
+    return content([text])
 
 
 def _said(brief: Brief) -> frozenset[str]:

@@ -66,17 +66,18 @@ def restates(text: str, other: str) -> bool:
 def preface(text: str) -> str:
     """The words before a first colon, comma or ``that``, which may name a source; mostly nothing.
 
-    At most eight words, of letters only.
+    At most eight words, of letters only; the mark that ends them is part of it.
     """
     end = _PREFACE_END.search(text)
-    words_before = text[: end.start()].strip() if end else ""
-    is_short = len(words_before.split()) <= _LONGEST_PREFACE
-    return words_before if is_short and not _NO_PREFACE.search(words_before) else ""
+    if end is None:
+        return ""
+    head = text[: end.start()].strip()
+    is_short = 0 < len(head.split()) <= _LONGEST_PREFACE
+    return text[: end.end()].strip() if is_short and not _NO_PREFACE.search(head) else ""
 
 
 def _after_preface(text: str) -> str:
-    end = _PREFACE_END.search(text)
-    return text[end.end() :] if end and preface(text) else text
+    return text.strip().removeprefix(preface(text))
 
 
 def _repeats(text: str, other: str) -> bool:

@@ -23,6 +23,14 @@ _CHANGE: Final = re.compile(
 _ADDITION: Final = re.compile(r"\b(?:too|also|as well|besides|another|both)\b", re.IGNORECASE)
 _BACKWARD: Final = re.compile(r"\b(?:he|she|they|it|that|there)\b", re.IGNORECASE)
 _NAME: Final = re.compile(r"\b[A-Z][^\W_]+")
+_STATES: Final = frozenset(
+    stems(
+        "live work study drive use like love prefer eat drink play own go attend train run stay wear "
+        "read watch reside belong keep speak sleep smoke ride teach stand sit open close meet"
+    )
+)
+"""What one goes on doing until something changes, as stems."""
+
 _LATER: Final = timedelta(hours=1)
 _COVERED: Final = 0.8
 _ABOUT: Final = 0.5
@@ -52,13 +60,16 @@ def replaces(brief: Brief, new: int, old: int) -> bool:
 
     They do not if they say that they add ("too", "also"), nor if the question tells the two apart
     ("my sister", and the later words are about a brother), unless they speak of a change and refer
-    back ("No, she moved to Lima").
+    back ("No, she moved to Lima"), or only a verb is missing that the change stands for ("I live in
+    Bergen", "I moved to Oslo").
     """
     later = brief.texts[new]
     if _ADDITION.search(later):
         return False
     apart = (frozenset(stems(brief.texts[old])) - frozenset(stems(later))) & brief.asked
-    return not apart or bool(_CHANGE.search(later) and _BACKWARD.search(later))
+    if speaks_of_change(later) and (_BACKWARD.search(later) or apart <= _STATES):
+        return True
+    return not apart
 
 
 def speaks_of_change(text: str) -> bool:

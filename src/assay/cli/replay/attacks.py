@@ -21,7 +21,8 @@ _INTERRUPTED = 130
 Shown = Literal["visible", "hidden"]
 
 
-def attacks(  # noqa: PLR0913, PLR0917  # one parameter per option
+def attacks(  # noqa: PLR0913  # one parameter per option
+    *,
     data: Annotated[Path, typer.Option(help="Cases, one JSON object a line.")],
     method: MethodsOption = None,
     model: ModelOption = "scripted",
