@@ -165,10 +165,16 @@ def _doubts(
     """What to look for in the answer: what withheld records claim, and what only outsiders do."""
     claimed = content(brief.texts[i] for i in against)
     if provenance is None:
-        return Doubts(EMPTY, claimed, ())
+        return Doubts(outsiders=EMPTY, strangers=EMPTY, withheld_values=claimed, sources=())
     outsiders = [i for i in admitted if provenance.trust[i] < Trust.INSIDE]
+    strangers = [i for i in outsiders if provenance.trust[i] == Trust.OUTSIDE]
     prefaces = (preface(brief.texts[i]) for i in outsiders if provenance.restates[i])
-    return Doubts(coalition_of(outsiders), claimed, tuple(sorted(filter(None, prefaces))))
+    return Doubts(
+        outsiders=coalition_of(outsiders),
+        strangers=coalition_of(strangers),
+        withheld_values=claimed,
+        sources=tuple(sorted(filter(None, prefaces))),
+    )
 
 
 def _provenance(records: Sequence[MemoryRecord]) -> Provenance:

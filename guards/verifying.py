@@ -44,13 +44,16 @@ class Doubts(NamedTuple):
 
     Attributes:
         outsiders: Members of the admitted coalition that are withheld if the answer takes a withheld
-            value, or a value of their own that nobody ever said, from them.
+            value from them.
+        strangers: Those of them that are also withheld if it takes a value of their own from them
+            that nobody ever said; a tool may well tell what nobody said.
         withheld_values: Terms that withheld records claim.
         sources: What outsiders that repeat others say first, to name a source; harmless where an
             answer quotes it.
     """
 
     outsiders: Coalition
+    strangers: Coalition
     withheld_values: frozenset[str]
     sources: tuple[str, ...]
 
@@ -113,7 +116,7 @@ async def _clear(
     suspects = members(doubts.outsiders)[:_MOST_ABLATED]
     sound = _values_of(brief, without(admitted, doubts.outsiders))
     # What was really said is no stranger's word, whoever repeats it.
-    strange = _values_of(brief, doubts.outsiders) - _said(brief)
+    strange = _values_of(brief, doubts.strangers) - _said(brief)
     foreign = (doubts.withheld_values | strange) - sound - brief.asked
     leaked = _told(outcome, doubts) & foreign
     if not leaked:

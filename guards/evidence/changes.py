@@ -4,7 +4,7 @@ The two need not be alike: "I moved to Oslo" and "I live in Bergen" share hardly
 compete for one answer shows in behaviour alone: each by itself is told, and of both only one.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from assay.errors import BudgetExceeded
@@ -19,45 +19,67 @@ from assay.guards.protocols import Ask, Experimenter
 MOST_PAIRS: Final = 4
 """Pairs asked about at most: three questions each, of which the single ones are asked anyway."""
 
+_LATER: Final = Finding(
+    "stands", "trust", "The same user said it later, of a change, and it competes for the answer."
+)
+
 
 async def hear_changes(
-    brief: Brief, findings: Sequence[Finding], provenance: Provenance, laboratory: Experimenter
+    brief: Brief,
+    findings: Sequence[Finding],
+    provenance: Provenance,
+    laboratory: Experimenter,
 ) -> list[Finding]:
-    """The findings, with what a user has since changed withheld, and what merely repeats it.
+    """The findings, with what a user has since changed withheld and the later words admitted.
+
+    The later words stand even if they bear less on the question; what they do not replace stands
+    beside them. Whoever merely repeats either shares its fate.
 
     Args:
         brief: The case.
-        findings: One per candidate; only those that stand are asked about.
+        findings: One per candidate.
         provenance: Tells which words are the later ones.
         laboratory: Where the pairs become answers; where its budget is spent, nothing changes.
     """
     gone: set[int] = set()
+    came: set[int] = set()
     for new, old in _pairs(brief, findings, provenance):
         if old not in gone and await _compete(brief, new, old, laboratory):
-            gone.add(old)
-    standing = {i for i, finding in enumerate(findings) if finding.standing == "stands"} - gone
+            came.add(new)
+            gone |= {old} if replaces(brief, new, old) else set()
+    came -= gone
+    standing = {i for i, finding in enumerate(findings) if finding.standing == "stands"}
+    standing = (standing | came) - gone
     for i, restated in enumerate(provenance.restates):
         if restated & gone and not restated & standing:
             gone.add(i)
-    return [SUPERSEDED if i in gone else finding for i, finding in enumerate(findings)]
+        elif restated & came and findings[i].standing == "aside":
+            came.add(i)
+    return [_heard(finding, i in gone, i in came) for i, finding in enumerate(findings)]
+
+
+def _heard(finding: Finding, is_gone: bool, has_come: bool) -> Finding:  # noqa: FBT001  # private
+    if is_gone:
+        return SUPERSEDED
+    return _LATER if has_come and finding.standing == "aside" else finding
 
 
 def _pairs(
     brief: Brief, findings: Sequence[Finding], provenance: Provenance
-) -> Iterator[tuple[int, int]]:
+) -> list[tuple[int, int]]:
     """Later words that speak of a change, and what they may replace; the most relevant first."""
     relevance = brief.likeness.relevance
     pairs = [
         (new, old)
         for new, old in provenance.newer
-        if findings[new].standing == findings[old].standing == "stands"
+        if findings[new].standing in {"stands", "aside"}
+        and findings[old].standing == "stands"
         and speaks_of_change(brief.texts[new])
-        and replaces(brief, new, old)
     ]
     pairs.sort(
         key=lambda p: (-float(relevance[p[0]] + relevance[p[1]]), *(brief.texts[k] for k in p))
     )
-    yield from pairs[:MOST_PAIRS]
+    return pairs[:MOST_PAIRS]
 
 
 async def _compete(brief: Brief, new: int, old: int, laboratory: Experimenter) -> bool:
