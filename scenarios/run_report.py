@@ -40,14 +40,19 @@ _INTERVALS = "Small figures are 95 % bootstrap intervals that resample whole con
 
 
 def run_report(
-    record: RunRecord, scenarios: Sequence[Scenario], results: Mapping[str, MethodResult]
+    record: RunRecord,
+    scenarios: Sequence[Scenario],
+    results: Mapping[str, MethodResult],
+    *,
+    warning: str = "",
 ) -> Report:
-    """The page of a finished run.
+    """The page of a run.
 
     Args:
         record: What was run.
         scenarios: With their keys: roles are shown beside decisions, after the fact.
-        results: By method, in order.
+        results: By method, in order; over these scenarios.
+        warning: What a reader must know first, such as that the run has not finished.
     """
     keys = [scenario.key for scenario in scenarios]
     reference = "panel" if "panel" in results else list(results)[-1]
@@ -70,6 +75,7 @@ def run_report(
         facts=_facts(record, scenarios),
         headlines=_headlines(reference, results[reference], keys),
         sections=[section for section in sections if section is not None],
+        warning=warning,
     )
 
 

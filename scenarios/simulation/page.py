@@ -31,12 +31,15 @@ _CHANNELS = {
 _ROLES = {"useful": "good", "stale": "bad", "planted": "bad", "irrelevant": "muted"}
 
 
-def simulation_report(record: SimulationRecord, lived: Sequence[Lived]) -> Report:
-    """The page of a simulation, of an unfinished one too: it says so and shows what is there.
+def simulation_report(
+    record: SimulationRecord, lived: Sequence[Lived], *, warning: str = ""
+) -> Report:
+    """The page of a simulation, of an unfinished one too: it shows what is there.
 
     Args:
         record: What was simulated.
         lived: By user and agent.
+        warning: What a reader must know first.
     """
     config = record.config
     found = figures(lived, config)
@@ -55,18 +58,7 @@ def simulation_report(record: SimulationRecord, lived: Sequence[Lived]) -> Repor
         facts=_facts(record),
         headlines=_headlines(found) if users else [],
         sections=[section for section in sections if section is not None] if users else [],
-        warning=_unfinished(lived, len(users), config),
-    )
-
-
-def _unfinished(lived: Sequence[Lived], users: int, config: SimulationConfig) -> str:
-    every = config.users * len(config.simulation.agent)
-    if len(lived) == every:
-        return ""
-    return (
-        f"This simulation has not finished: {len(lived)} of {every} runs of a user with an agent "
-        f"are there. Figures are over the {users} of {config.users} users that all agents have "
-        "lived through."
+        warning=warning,
     )
 
 
@@ -134,19 +126,21 @@ def _over_time(found: Mapping[str, AgentFigures], config: SimulationConfig) -> S
 
 
 def _methods(found: Mapping[str, AgentFigures]) -> Section:
-    columns = [Column("agent")]
-    columns += [Column(m.label, m.meaning) for m in MEASURES.values()]
-    columns.append(Column("goals reached", "Share of attempts with every answer right"))
-    rows = [
-        [Cell(name), *(_cell(agent, measure) for measure in (*MEASURES, GOALS))]
-        for name, agent in found.items()
+    shares = [name for name, measure in MEASURES.items() if measure.is_share]
+    costs = [name for name, measure in MEASURES.items() if not measure.is_share]
+    tables = [
+        Table(
+            [Column("agent"), *(Column(*_heading(name)) for name in names)],
+            [[Cell(agent), *(_cell(own, name) for name in names)] for agent, own in found.items()],
+        )
+        for names in ([*shares, GOALS], costs)
     ]
     text = (
         "What is useful, stale or planted, and which answer is right, is known to the simulation "
-        "alone; it is joined with the replies afterwards. Counts in brackets are the questions (or "
-        "goals) that count."
+        "alone; it is joined with the replies afterwards. Below each figure stand its interval "
+        "and how many questions (or goals) count."
     )
-    return Section("Agents", text, tables=[Table(columns, rows)])
+    return Section("Agents", text, tables=tables)
 
 
 def _against(found: Mapping[str, AgentFigures]) -> Section | None:
@@ -271,12 +265,18 @@ def _card(told: Mapping[str, Told], right: Mapping[str, bool], *, is_open: bool)
     )
 
 
+def _heading(name: str) -> tuple[str, str]:
+    if name == GOALS:
+        return "goals reached", "Share of attempts with every answer right"
+    return MEASURES[name].label, MEASURES[name].meaning
+
+
 def _cell(agent: AgentFigures, name: str) -> Cell:
     is_share = name == GOALS or MEASURES[name].is_share
     interval, n = agent.measures[name], agent.counts[name]
     digits = 3 if is_share else 1
     bounds = _bounds(interval, digits)
-    return number(interval.mean, digits=digits, note=f"{bounds} ({n:,})".strip())
+    return number(interval.mean, digits=digits, note=f"{bounds} of {n:,}".strip())
 
 
 def _adopted(adopted: int, n: int) -> Cell:

@@ -18,11 +18,13 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from assay.cli.tables import FigureTable
+from assay.errors import AssayError
 from assay.runtime.clock import SystemClock
 from assay.runtime.models.opening import open_model
 from assay.runtime.settings import Settings
 from assay.scenarios.folder import REPORT_FILE, write_whole
 from assay.scenarios.report import write
+from assay.scenarios.report_runs import unfinished_simulation
 from assay.scenarios.simulation.figures import GOALS, MEASURES, AgentFigures, figures, summary
 from assay.scenarios.simulation.living import SCRIPT
 from assay.scenarios.simulation.loading import read_simulation
@@ -88,7 +90,11 @@ def _live(choice: Choice, folder: SimulationFolder, record: SimulationRecord) ->
         def watch(moved: Moved) -> None:
             bar.update(task, completed=moved.done, total=moved.total)
 
-        lived, peak = simulate(folder, record, workers=workers, watch=watch)
+        try:
+            lived, peak = simulate(folder, record, workers=workers, watch=watch)
+        except AssayError:
+            _show_what_is_there(choice, folder, record)
+            raise
     seconds = clock.monotonic() - started
     result = summary(record, lived)
     write_whole(folder.path / RESULTS_FILE, json.dumps(result, indent=1).encode() + b"\n")
@@ -103,6 +109,14 @@ def _live(choice: Choice, folder: SimulationFolder, record: SimulationRecord) ->
         f"{seconds:.1f} s with {workers} {noun}, at most {peak / _MEGABYTE:,.0f} MB together",
         err=True,
     )
+
+
+def _show_what_is_there(choice: Choice, folder: SimulationFolder, record: SimulationRecord) -> None:
+    """Leave a page of what a failed simulation has come to, where anything is kept."""
+    lived = folder.lived()
+    if choice.out is not None and lived:
+        warning = unfinished_simulation(record, lived)
+        write(simulation_report(record, lived, warning=warning), folder.path / REPORT_FILE)
 
 
 def _config(choice: Choice) -> SimulationConfig:

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from assay.cli.tables import FigureTable
-from assay.errors import ScenarioError
+from assay.errors import AssayError, ScenarioError
 from assay.guards.methods import guard_named
 from assay.guards.perturb import PERTURBATIONS
 from assay.guards.protocols import ChatModel, Guard
@@ -28,6 +28,7 @@ from assay.scenarios.metrics import METRICS
 from assay.scenarios.oracle import run_published
 from assay.scenarios.recorded_costs import PUBLISHED_COSTS
 from assay.scenarios.report import write
+from assay.scenarios.report_runs import decided_by_all, unfinished_run
 from assay.scenarios.results import COSTS, MethodResult, method_results, summary
 from assay.scenarios.run_report import run_report
 from assay.scenarios.runs import RunConfig, RunRecord
@@ -130,10 +131,26 @@ async def execute(
 
         examples = [scenario.example for scenario in scenarios]
         run = run_published if config.protocol == "published" else runner.run
-        rows = await run(folder, examples, config, kit, watch=watch)
+        try:
+            rows = await run(folder, examples, config, kit, watch=watch)
+        except AssayError:
+            await _show_what_is_there(folder, record, scenarios)
+            raise
     results = method_results(scenarios, rows, config)
     write(run_report(record, scenarios, results), folder.path / REPORT_FILE)
     return results
+
+
+async def _show_what_is_there(
+    folder: RunFolder, record: RunRecord, scenarios: Sequence[Scenario]
+) -> None:
+    """Leave a page of what a failed run has come to; nothing where no example is decided yet."""
+    rows = await folder.rows()
+    shown = decided_by_all(record, scenarios, rows)
+    if shown:
+        results = method_results(shown, rows, record.config)
+        warning = unfinished_run(record, scenarios, rows)
+        write(run_report(record, shown, results, warning=warning), folder.path / REPORT_FILE)
 
 
 def show(
