@@ -31,22 +31,22 @@ class Names:
         self.texts[name] = text
 
 
-async def bank_until(
-    runtime: Runtime, case: Case, names: Names, at: datetime, *, first: bool
-) -> None:
-    """Write every record that is due by ``at`` and not written yet; past messages at the first turn.
+async def bank_until(runtime: Runtime, case: Case, names: Names, at: datetime) -> None:
+    """Write every record and past message that is due by ``at`` and not written yet.
 
     Args:
         runtime: With the bank.
         case: What is written.
         names: Told each record's id.
         at: Time of the turn that comes.
-        first: Whether it is the first turn.
     """
-    if first:
-        await runtime.bank.archive.append(
-            [_turn(case, number, past) for number, past in enumerate(case.archive)]
-        )
+    await runtime.bank.archive.append(
+        [
+            _turn(case, number, past)
+            for number, past in enumerate(case.archive)
+            if (past.at or case.before) <= at
+        ]
+    )
     due = [
         memory
         for memory in case.memory

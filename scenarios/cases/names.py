@@ -64,7 +64,8 @@ def _of_times(case: Case) -> Iterator[Problem]:
 
 
 def _of_the_bank(case: Case) -> Iterator[Problem]:
-    records = [memory.id for memory in case.memory]
+    left = [name for turn in case.turn for name in turn.expect.remembers]
+    records = [*(memory.id for memory in case.memory), *left]
     said = [past.id for past in case.archive if past.id]
     for number, memory in enumerate(case.memory):
         if memory.supersedes:

@@ -84,13 +84,20 @@ class Played:
         return sum((taken.spent for taken in self.taken), Ledger())
 
 
-async def play(file: CaseFile, *, record: bool = False, budget: int | None = None) -> Played:
+async def play(
+    file: CaseFile,
+    *,
+    record: bool = False,
+    budget: int | None = None,
+    model: ChatModel | None = None,
+) -> Played:
     """Play a scenario.
 
     Args:
         file: The scenario.
         record: Ask the real model and record its answers, instead of replaying the cassette.
         budget: Evaluations all its turns may cost together; the replies are not counted.
+        model: Answers instead of the one the scenario names.
 
     Raises:
         ScenarioError: If its cassette is missing or unusable.
@@ -106,9 +113,9 @@ async def play(file: CaseFile, *, record: bool = False, budget: int | None = Non
         reduce=case.settings.guard.reduce,
     )
     async with (
-        _model(file, record=record) as model,
+        _model(file, model, record=record) as answering,
         open_runtime(
-            model=model,
+            model=answering,
             guard=WithinAllowance(guard, allowance),
             settings=case.settings,
             embedder=embedder,
@@ -121,8 +128,12 @@ async def play(file: CaseFile, *, record: bool = False, budget: int | None = Non
     return Played(file=file, taken=tuple(taken), refused=refused, budget=budget)
 
 
-def _model(file: CaseFile, *, record: bool) -> AbstractAsyncContextManager[ChatModel]:
+def _model(
+    file: CaseFile, given: ChatModel | None, *, record: bool
+) -> AbstractAsyncContextManager[ChatModel]:
     case = file.case
+    if given is not None:
+        return nullcontext(given)
     if case.rule:
         return nullcontext(ScriptedModel(case.rule))
     asked = Asked(
@@ -149,7 +160,7 @@ class _Stage:
         """Every turn in order, up to the first that fails."""
         taken: list[Taken] = []
         for number, (at, turn) in enumerate(self._case.times(), start=1):
-            await bank_until(self._runtime, self._case, self._names, at, first=number == 1)
+            await bank_until(self._runtime, self._case, self._names, at)
             self._clock.set(at)
             taken.append(await self._take(number, turn, at))
             if taken[-1].failure is not None:

@@ -171,7 +171,6 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """
 
     scenario: Name
-    turn: Annotated[tuple[Turn, ...], msgspec.Meta(min_length=1)]
     about: str = ""
     user: Name = "user"
     now: datetime = datetime.fromisoformat("2026-01-05T09:00:00+00:00")
@@ -184,6 +183,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     settings: Settings = Settings()
     memory: tuple[Memory, ...] = ()
     archive: tuple[Past, ...] = ()
+    turn: Annotated[tuple[Turn, ...], msgspec.Meta(min_length=1)]
 
     @property
     def name(self) -> str:
@@ -217,5 +217,5 @@ def json_schema() -> bytes:
 def _of_tools(kind: type) -> dict[str, object]:
     """A tool is whatever an endpoint takes: any JSON value."""
     if kind is object:
-        return {}
+        return {"description": "any JSON value"}
     raise NotImplementedError

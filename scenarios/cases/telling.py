@@ -1,7 +1,6 @@
 """How a scenario went, as people read it: which record, which decision, what was expected, the cost."""
 
 from collections.abc import Iterator, Sequence
-
 from pathlib import Path
 
 from assay.guards.protocols import Judgement, Ledger

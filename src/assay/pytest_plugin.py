@@ -107,7 +107,8 @@ def pytest_report_collectionfinish(config: pytest.Config, items: list[pytest.Ite
     if _SKIPPED not in config.stash:
         return None
     count = sum(isinstance(item, _Item) for item in items)
-    skipped: list[str] = sorted(set(config.stash[_SKIPPED]))
+    seen = config.stash[_SKIPPED]
+    skipped = sorted(set(seen))
     if count:
         line = f"assay: {count} scenario{'s' if count > 1 else ''}"
     else:

@@ -17,6 +17,7 @@ from assay.cli.replay.jointcorebench import jointcorebench
 from assay.cli.replay.locomo_faults import locomo_faults
 from assay.cli.replay.resume import replay as replay_callback
 from assay.cli.report import report_commands
+from assay.cli.scenario import scenario_commands
 from assay.cli.simulate import simulate
 
 
@@ -42,6 +43,7 @@ def build_app() -> typer.Typer:
     app.add_typer(fault_commands(), name="faults")
     app.add_typer(model_commands(), name="model")
     app.add_typer(explain_commands(), name="explain")
+    app.add_typer(scenario_commands(), name="scenario")
     app.add_typer(report_commands(), name="report")
     return app
 
