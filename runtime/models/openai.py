@@ -1,33 +1,26 @@
 """Any OpenAI-compatible endpoint, through the openai SDK.
 
-The SDK's own retries are off: stamina is in charge, so that attempts, waits and the total time are
-bounded in one place. What the endpoint sends is decoded here, strictly; nothing partial gets out.
+The SDK's own retries are off, see ``calling``. What the endpoint sends is decoded here, strictly; nothing partial gets out.
 """
 
 import json
 import logging
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import NamedTuple
 
-import aiolimiter
-import anyio
 import anyio.to_thread
 import httpx2
 import openai
-import stamina
 import structlog.stdlib
 
-from assay.errors import MalformedAnswer, ModelError, ModelUnavailable
-from assay.guards.calls import call_under_way
+from assay.errors import MalformedAnswer
 from assay.guards.protocols import Completion, DeltaSink, Message, Request, Usage
 from assay.runtime.clock import SystemClock
 from assay.runtime.models.assembling import Assembler
-from assay.runtime.models.bodies import BodyTooLarge, bound_body
+from assay.runtime.models.calling import WAITS, Calls, Failed, Waits, http_client
 from assay.runtime.models.counting import bound_tokens, require_room
 from assay.runtime.models.endpoints import Endpoint
 from assay.runtime.models.requests import body_of
-from assay.runtime.models.sdk_errors import translate
 from assay.runtime.settings import ModelSettings
 from assay.stores.protocols import Clock
 
@@ -36,31 +29,6 @@ CONTEXT_TOKENS = 128_000
 
 _PATH = "/chat/completions"
 _NO_JSON = (json.JSONDecodeError, UnicodeDecodeError, RecursionError)
-
-
-class Waits(NamedTuple):
-    """Seconds between attempts where the endpoint does not say: ``first``, doubling to ``longest``."""
-
-    first: float = 0.5
-    longest: float = 20.0
-
-
-WAITS = Waits()
-
-
-class _Failed(ModelUnavailable):
-    """One attempt failed in a way worth retrying.
-
-    Args:
-        message: What happened.
-        wait: Seconds the endpoint asks to wait.
-        is_final: Text went out already, so another attempt would say it twice.
-    """
-
-    def __init__(self, message: str, *, wait: float | None = None, is_final: bool = False) -> None:
-        super().__init__(message)
-        self.wait = wait
-        self.is_final = is_final
 
 
 class OpenAIModel:
@@ -88,11 +56,7 @@ class OpenAIModel:
         self._endpoint = endpoint
         self._client = client
         self._settings = settings
-        self._waits = waits
-        self._clock = clock
-        self._limiter = anyio.CapacityLimiter(settings.concurrency)
-        rate = settings.requests_per_minute
-        self._rate = aiolimiter.AsyncLimiter(rate, 60) if rate else None
+        self._calls = Calls(endpoint, settings=settings, waits=waits, clock=clock)
         # Through the standard logger, so that a program that embeds Assay hears it where it listens.
         self._log: structlog.stdlib.BoundLogger = structlog.wrap_logger(
             logging.getLogger("assay.models"),
@@ -117,71 +81,21 @@ class OpenAIModel:
 
     async def complete(self, request: Request, *, sink: DeltaSink | None = None) -> Completion:
         require_room(self, request)
-        started = anyio.current_time()
-        tried: list[str] = []
-        try:
-            with anyio.fail_after(self._settings.retry_seconds):
-                return await self._with_retries(request, sink, tried, started)
-        except _Failed as error:
-            tried = tried or [str(error)]
-        except TimeoutError:
-            tried.append(f"no answer within {self._settings.retry_seconds:g} s in all")
-        seconds = anyio.current_time() - started
-        raise ModelUnavailable(
-            f"{self.identity} could not be reached: {len(tried)} "
-            f"attempt{'s' if len(tried) > 1 else ''} in {seconds:.1f} s, "
-            f"the last: {tried[-1]}; check the base URL and that the endpoint is up"
-        )
+        with_logprobs = request.parameters.top_logprobs > 0
+        assembler = Assembler(sink=sink, with_logprobs=with_logprobs)
 
-    async def _with_retries(
-        self, request: Request, sink: DeltaSink | None, tried: list[str], started: float
-    ) -> Completion:
-        def backoff(error: Exception) -> bool | float:
-            if not isinstance(error, _Failed) or error.is_final:
-                return False
-            left = self._settings.retry_seconds - (anyio.current_time() - started)
-            if error.wait is not None and error.wait >= left:
-                return False
-            return True if error.wait is None else error.wait
+        async def once() -> Completion:
+            nonlocal assembler
+            assembler = Assembler(sink=sink, with_logprobs=with_logprobs)
+            await self._ask(request, assembler, streamed=sink is not None)
+            self._notice_another_model(assembler.model)
+            return assembler.finish(lambda text: self._counted(request, text))
 
-        async for attempt in stamina.retry_context(
-            on=backoff,
-            attempts=self._settings.retries + 1,
-            timeout=self._settings.retry_seconds,
-            wait_initial=self._waits.first,
-            wait_max=self._waits.longest,
-            wait_jitter=self._waits.first,
-        ):
-            with attempt:
-                if attempt.num > 1 and not call_under_way().try_again():
-                    tried[-1] += "; the budget has no attempt left"
-                    raise _Failed(tried[-1], is_final=True)
-                try:
-                    return await self._attempt(request, sink)
-                except _Failed as error:
-                    tried.append(str(error))
-                    raise
-        raise AssertionError("unreachable")
-
-    async def _attempt(self, request: Request, sink: DeltaSink | None) -> Completion:
-        if self._rate is not None:
-            await self._rate.acquire()
-        assembler = Assembler(sink=sink, with_logprobs=request.parameters.top_logprobs > 0)
-        async with self._limiter:
-            with anyio.move_on_after(self._settings.timeout):
-                await self._ask(request, assembler, streamed=sink is not None)
-                self._notice_another_model(assembler.model)
-                return assembler.finish(lambda text: self._counted(request, text))
-        raise _Failed(f"no answer within {self._settings.timeout:g} s", is_final=assembler.has_text)
+        return await self._calls.make(once, is_out=lambda: assembler.has_text)
 
     async def _ask(self, request: Request, assembler: Assembler, *, streamed: bool) -> None:
         body = body_of(request, model=self._endpoint.name, limit_field=self._endpoint.limit_field)
-        try:
-            await (self._stream if streamed else self._fetch)(body, assembler)
-        except openai.OpenAIError as error:
-            raise self._translated(error, assembler) from error
-        except httpx2.TransportError as error:
-            raise _transport_error(error, assembler) from error
+        await (self._stream if streamed else self._fetch)(body, assembler)
 
     async def _fetch(self, body: dict[str, object], assembler: Assembler) -> None:
         response = await self._client.post(_PATH, cast_to=httpx2.Response, body=body)
@@ -206,15 +120,7 @@ class OpenAIModel:
             except _NO_JSON as error:
                 raise MalformedAnswer(f"expected JSON in the stream: {error}") from error
         if not assembler.is_finished:
-            raise _Failed("the stream was cut off", is_final=assembler.has_text)
-
-    def _translated(self, error: openai.OpenAIError, assembler: Assembler) -> ModelError:
-        if isinstance(error.__cause__, BodyTooLarge):
-            return MalformedAnswer(str(error.__cause__))
-        kind, message, wait = translate(error, secret=self._endpoint.key, now=self._clock.now())
-        if kind is ModelUnavailable:
-            return _Failed(message, wait=wait, is_final=assembler.has_text)
-        return kind(f"{self.identity}: {message}")
+            raise Failed("the stream was cut off", is_final=assembler.has_text)
 
     def _counted(self, request: Request, text: str) -> Usage:
         answer = min(len(text.encode()), request.parameters.max_tokens)
@@ -227,12 +133,6 @@ class OpenAIModel:
         if len(self._noticed) < 100:  # noqa: PLR2004 - an endpoint that invents names must not fill memory
             self._noticed.add(answered)
         self._log.warning("model.answered_as_another", asked=asked, answered=answered[:100])
-
-
-def _transport_error(error: httpx2.TransportError, assembler: Assembler) -> ModelError:
-    if isinstance(error, BodyTooLarge):
-        return MalformedAnswer(str(error))
-    return _Failed(f"{type(error).__name__}: {error}", is_final=assembler.has_text)
 
 
 @asynccontextmanager
@@ -260,7 +160,7 @@ async def open_endpoint(  # noqa: PLR0913 - what a test or a user may set, each 
     """
     endpoint = Endpoint.of(name, base_url=base_url, env=env)
     # Building a client reads certificates: tens of milliseconds of file access.
-    http = await anyio.to_thread.run_sync(_http_client, settings)
+    http = await anyio.to_thread.run_sync(http_client, settings)
     async with http:
         client = openai.AsyncOpenAI(
             api_key=endpoint.key, base_url=endpoint.base_url, max_retries=0, http_client=http
@@ -268,15 +168,3 @@ async def open_endpoint(  # noqa: PLR0913 - what a test or a user may set, each 
         yield OpenAIModel(
             endpoint, client=client, settings=settings, waits=waits, clock=clock or SystemClock()
         )
-
-
-def _http_client(settings: ModelSettings) -> httpx2.AsyncClient:
-    # Loads what counts retries where it is installed: else the first retry reads files on the loop.
-    stamina.instrumentation.get_on_retry_hooks()
-    return httpx2.AsyncClient(
-        follow_redirects=False,
-        headers={"Accept-Encoding": "identity"},
-        event_hooks={"response": [bound_body]},
-        timeout=httpx2.Timeout(settings.timeout),
-        limits=httpx2.Limits(max_connections=settings.concurrency),
-    )

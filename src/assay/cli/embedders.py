@@ -32,6 +32,9 @@ def _value_of(bound: str) -> str | None:
     """The value that gives the embedder of this name here, if any does."""
     from assay.stores.embeddings import open_embedder  # noqa: PLC0415  # heavy: only when it fails
 
+    if bound.startswith("openai:"):
+        name, _, url = bound.rpartition("@")
+        return f"{name} --base-url {url}"
     for value in _VALUES:
         try:
             if open_embedder(value).name == bound:

@@ -1,5 +1,6 @@
 """A real HTTP server on this machine that answers what a test tells it to, right or wrong."""
 
+import inspect
 import json
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -9,8 +10,11 @@ import anyio
 from anyio.abc import SocketStream
 from anyio.streams.buffered import BufferedByteReceiveStream
 
-Reply: TypeAlias = bytes | Callable[[SocketStream], Awaitable[None]]
-"""Bytes to send as they are, or a function that does what it likes with the connection."""
+Reply: TypeAlias = (
+    bytes | Callable[[dict[str, Any]], bytes] | Callable[[SocketStream], Awaitable[None]]
+)
+"""Bytes to send as they are, a function of the request that gives them, or an async function that
+does what it likes with the connection."""
 
 
 class FaultServer:
@@ -43,11 +47,10 @@ class FaultServer:
             reply = self._replies[min(len(self.heads), len(self._replies) - 1)]
             self.heads.append(head)
             self.bodies.append(json.loads(body))
-            if isinstance(reply, bytes):
-                await stream.send(reply)
-            else:
+            if inspect.iscoroutinefunction(reply):
                 await reply(stream)
                 return
+            await stream.send(reply if isinstance(reply, bytes) else reply(self.bodies[-1]))
 
 
 @asynccontextmanager
@@ -98,6 +101,17 @@ def answer(text: str | None = "Paris", **changes: Any) -> dict[str, Any]:
         "usage": {"prompt_tokens": 11, "completion_tokens": 1, "total_tokens": 12},
     }
     return top | {name: value for name, value in changes.items() if name not in _OF_CHOICE}
+
+
+def embeddings(rows: Sequence[Sequence[float]]) -> bytes:
+    """An HTTP answer with these vectors."""
+    data = [{"index": i, "embedding": list(row)} for i, row in enumerate(rows)]
+    return http({"model": "e", "data": data})
+
+
+def vectors(body: dict[str, Any]) -> bytes:
+    """Answers rightly: three numbers for each text."""
+    return embeddings([[1.0, len(text), sum(text.encode()) % 7] for text in body["input"]])
 
 
 def streamed(*chunks: object, end: str = "data: [DONE]\n\n", length: int | None = None) -> bytes:

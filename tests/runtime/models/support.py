@@ -3,7 +3,9 @@
 from contextlib import AbstractAsyncContextManager
 
 from assay.guards.protocols import Message, Parameters, Request
-from assay.runtime.models.openai import OpenAIModel, Waits, open_endpoint
+from assay.runtime.models.calling import Waits
+from assay.runtime.models.embedding import EndpointEmbedder, open_embedding_endpoint
+from assay.runtime.models.openai import OpenAIModel, open_endpoint
 from assay.runtime.settings import ModelSettings
 
 QUICK = Waits(first=0.001, longest=0.002)
@@ -43,4 +45,14 @@ def endpoint(  # noqa: PLR0913
     )
     return open_endpoint(
         "m", settings=settings, base_url=url, env={"OPENAI_API_KEY": KEY}, waits=QUICK
+    )
+
+
+def embedding_endpoint(
+    url: str, *, timeout: float = 5.0, retries: int = 2, retry_seconds: float = 10.0
+) -> AbstractAsyncContextManager[EndpointEmbedder]:
+    """An embedder at a fault server, with short waits."""
+    settings = ModelSettings(timeout=timeout, retries=retries, retry_seconds=retry_seconds)
+    return open_embedding_endpoint(
+        "e", settings=settings, base_url=url, env={"OPENAI_API_KEY": KEY}, waits=QUICK
     )

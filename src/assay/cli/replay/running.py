@@ -15,7 +15,7 @@ from assay.guards.methods import guard_named
 from assay.guards.perturb import PERTURBATIONS
 from assay.guards.protocols import ChatModel, Guard
 from assay.runtime.clock import SystemClock
-from assay.runtime.models.opening import open_model
+from assay.runtime.models.opening import is_endpoint, open_embedding, open_model
 from assay.runtime.paths import cache_path
 from assay.scenarios import runner
 from assay.scenarios.causal_locomo import SUITE, load_blind
@@ -34,7 +34,6 @@ from assay.scenarios.run_report import run_report
 from assay.scenarios.runs import RunConfig, RunRecord
 from assay.scenarios.schema import Scenario
 from assay.stores.cache_file import open_cache
-from assay.stores.embeddings import open_embedder
 from assay.stores.protocols import Cache
 
 HEADINGS = {
@@ -52,22 +51,26 @@ HEADINGS = {
 @asynccontextmanager
 async def open_equipment(config: RunConfig) -> AsyncGenerator[runner.Equipment]:
     """Open model, embedder and evaluation cache; closed when the block ends."""
-    embedder = open_embedder(config.embedder)
-
-    def guard(name: str) -> Guard:
-        return guard_named(
-            name,
-            on_undecided=config.on_undecided,
-            seed=config.seed,
-            embedder=embedder,
-            perturbations=config.perturbations,
-            tolerance=config.tolerance,
-        )
-
     async with AsyncExitStack() as stack:
-        model = await stack.enter_async_context(
-            open_model(config.model, settings=config.settings, base_url=config.base_url)
+        settings, base_url = config.settings, config.base_url
+        at_model = is_endpoint(config.model) or not is_endpoint(config.embedder)
+        embedder = await stack.enter_async_context(
+            open_embedding(config.embedder, settings=settings, base_url=base_url)
         )
+        model = await stack.enter_async_context(
+            open_model(config.model, settings=settings, base_url=base_url if at_model else None)
+        )
+
+        def guard(name: str) -> Guard:
+            return guard_named(
+                name,
+                on_undecided=config.on_undecided,
+                seed=config.seed,
+                embedder=embedder,
+                perturbations=config.perturbations,
+                tolerance=config.tolerance,
+            )
+
         cache = await stack.enter_async_context(open_cache(cache_path()))
         yield runner.Equipment(
             model=model,
