@@ -124,13 +124,12 @@ class Panel:
             (i for i, finding in enumerate(findings) if finding.standing != "aside"),
             key=lambda i: (-float(relevance[i]), brief.texts[i]),
         )
-        against = [i for i, f in enumerate(findings) if f.standing not in {"stands", "aside"}]
         return await check(
             brief,
             laboratory,
             coalition_of(admitted),
             contenders=contenders,
-            doubts=_doubts(brief, admitted, against, provenance),
+            doubts=_doubts(brief, findings, admitted, provenance),
         )
 
     def _enters(self, finding: Finding) -> bool:
@@ -160,13 +159,24 @@ class Panel:
 
 
 def _doubts(
-    brief: Brief, admitted: Sequence[int], against: Sequence[int], provenance: Provenance | None
+    brief: Brief,
+    findings: Sequence[Finding],
+    admitted: Sequence[int],
+    provenance: Provenance | None,
 ) -> Doubts:
-    """What to look for in the answer: what withheld records claim, and what only outsiders do."""
+    """What to look for in the answer: what withheld records claim, and what only outsiders do.
+
+    Whom the archive supports against another is no outsider to this question.
+    """
+    against = [i for i, f in enumerate(findings) if f.standing not in {"stands", "aside"}]
     claimed = content(brief.texts[i] for i in against)
     if provenance is None:
         return Doubts(outsiders=EMPTY, strangers=EMPTY, withheld_values=claimed, sources=())
-    outsiders = [i for i in admitted if provenance.trust[i] < Trust.INSIDE]
+    outsiders = [
+        i
+        for i in admitted
+        if provenance.trust[i] < Trust.INSIDE and findings[i].method != "evidence"
+    ]
     strangers = [i for i in outsiders if provenance.trust[i] == Trust.OUTSIDE]
     prefaces = (preface(brief.texts[i]) for i in outsiders if provenance.restates[i])
     return Doubts(

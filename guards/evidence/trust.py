@@ -58,7 +58,7 @@ def restates(text: str, other: str) -> bool:
 
     It repeats most of its words in their order, its numbers, times and denials. A short preface
     that names a source ("The page says:") is allowed, and a few words besides; what brings more
-    along says something of its own.
+    along, or another word in the place of one, says something of its own.
     """
     return any(_repeats(part, other) for part in dict.fromkeys((text, _after_preface(text))))
 
@@ -86,8 +86,9 @@ def _repeats(text: str, other: str) -> bool:
         return False
     numbers = {word for word in wanted if any(c.isdigit() for c in word)}
     spoken, meant = polarity(undated(text)), polarity(undated(other))
-    added = frozenset(said) - frozenset(wanted)
-    if len(added - spoken.denied) > max(_FEW, _ADDED * len(wanted)) or any(map(_is_value, added)):
+    added = frozenset(said) - frozenset(wanted) - spoken.denied
+    is_swapped = bool(added) and not frozenset(wanted) <= frozenset(said)
+    if is_swapped or len(added) > max(_FEW, _ADDED * len(wanted)) or any(map(_is_value, added)):
         return False
     same_denials = meant.denied <= spoken.denied and not (
         (meant.affirmed - meant.denied) & spoken.denied
