@@ -5,7 +5,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from assay.guards.protocols import Decision, Ledger, ToolCall
+from assay.guards.protocols import Decision, Ledger, ToolCall, Usage
 from assay.guards.trace import Intervention
 from assay.runtime.commands import CommandName, Found, ToolResult
 from assay.stores.records import RecordId, TurnId
@@ -68,10 +68,12 @@ class ReplyProduced(Event, frozen=True, kw_only=True, tag="reply_produced"):
         truncated: Whether it was cut by the limit of tokens.
         tool_calls: Calls the caller is asked to make.
         ledger: What the turn has spent so far, guard included.
+        usage: Tokens of this reply alone, also when it came from the cache.
     """
 
     text: str
     ledger: Ledger
+    usage: Usage = Usage()
     truncated: bool = False
     tool_calls: tuple[ToolCall, ...] = ()
 

@@ -17,7 +17,7 @@ from assay.runtime.session import Session, session_of, stream_of
 from assay.runtime.settings import Settings
 from assay.runtime.turns import PastTurn, past_turns
 from assay.stores.erasure import Receipt, erase
-from assay.stores.protocols import Bank
+from assay.stores.protocols import Bank, Clock
 from assay.stores.records import (
     ArchiveTurn,
     MemoryRecord,
@@ -47,6 +47,11 @@ class Runtime:
     def settings(self) -> Settings:
         """What it was opened with."""
         return self._equipment.settings
+
+    @property
+    def clock(self) -> Clock:
+        """What it takes the time from."""
+        return self._equipment.clock
 
     def now(self) -> datetime:
         """The time of its clock, UTC."""

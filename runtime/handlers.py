@@ -20,6 +20,7 @@ from assay.guards.protocols import (
     Judgement,
     Ledger,
     Message,
+    Parameters,
     Request,
 )
 from assay.guards.tasks import SUMMARISE
@@ -33,6 +34,7 @@ from assay.runtime.commands import (
     Review,
     ToolResult,
 )
+from assay.runtime.conversation import Conversation
 from assay.runtime.equipment import Equipment
 from assay.runtime.events import (
     AnyEvent,
@@ -46,7 +48,7 @@ from assay.runtime.remember import leavings, states_something, turn_of
 from assay.runtime.scenes import Scene, candidates_of, fitted
 from assay.runtime.standing import Standing
 from assay.runtime.summaries import summary_candidate
-from assay.stores.records import Candidate, Namespace, SessionId
+from assay.stores.records import ArchiveTurn, Candidate, Namespace, RecordId, SessionId
 
 QUERY_CHARACTERS = 4000
 """Characters of a message that are searched for; embedders read fewer."""
@@ -70,11 +72,13 @@ class Handlers:
     Attributes:
         sink: Takes the pieces of the reply of the turn that runs; they are not journalled.
         answerer: Replies in this turn; ``None``: the runtime's model.
+        conversation: What the caller of this turn says came before it; ``None``: what the archive says.
     """
 
     def __init__(self, equipment: Equipment, namespace: Namespace, session: SessionId) -> None:
         self.sink: DeltaSink | None = None
         self.answerer: Answerer | None = None
+        self.conversation: Conversation | None = None
         self._equipment = equipment
         self._namespace = namespace
         self._session = session
@@ -117,8 +121,7 @@ class Handlers:
 
     async def review(self, command: Review) -> GuardDecided:
         """Decide about them."""
-        tokens = self._equipment.settings.prompt.recent_tokens
-        whole = await self._scene(command, recent_tokens=tokens)
+        whole = await self._scene(command, recent_tokens=self._recent_tokens())
         scene = fitted(whole, self._equipment)
         decision, interventions = await self._decide(scene, command.last_decision)
         verdicts = await self._standing.verdicts()
@@ -177,7 +180,7 @@ class Handlers:
         if self.answerer is not None:
             scene = replace(scene, recent=())
         render = scene.renderer(
-            self._equipment, self._equipment.reply_parameters(command.tools), flagged=flagged
+            self._equipment, self._reply_parameters(command.tools), flagged=flagged
         )
         if self.answerer is not None:
             return self._answered_elsewhere(command, await self.answerer(render(Ask(shown))))
@@ -192,6 +195,7 @@ class Handlers:
             reply,
             truncated=completion.finish_reason == "length",
             tool_calls=completion.tool_calls,
+            usage=completion.usage,
             ledger=command.spent + laboratory.ledger(),
         )
 
@@ -200,6 +204,7 @@ class Handlers:
         return msgspec.structs.replace(
             self._reply(command, text=completion.text.replace("\0", "")),
             truncated=completion.finish_reason == "length",
+            usage=completion.usage,
             ledger=command.spent + spent,
         )
 
@@ -233,6 +238,8 @@ class Handlers:
 
     async def _remember(self, command: Remember) -> MemoriesWritten:
         bank = self._equipment.bank
+        if self.conversation is not None and self.conversation.is_repeated:
+            return self._written(command, turns=0, records=())
         found = command.found if states_something(command) else ()
         recalled = await candidates_of(bank.store, self._namespace, found)
         left = leavings(
@@ -243,26 +250,49 @@ class Handlers:
         )
         await bank.archive.append(left.turns)
         await bank.store.write(left.records)
+        ids = tuple(record.id for record in left.records)
+        return self._written(command, turns=len(left.turns), records=ids)
+
+    def _written(
+        self, command: Remember, *, turns: int, records: tuple[RecordId, ...]
+    ) -> MemoriesWritten:
         return MemoriesWritten(
             turn_id=command.turn_id,
             exchange=command.exchange,
             at=self._equipment.clock.now(),
-            archived=len(left.turns),
-            record_ids=tuple(record.id for record in left.records),
+            archived=turns,
+            record_ids=records,
         )
+
+    def _recent_tokens(self) -> int:
+        if self.conversation is None:
+            return self._equipment.settings.prompt.recent_tokens
+        return self.conversation.history_tokens
+
+    def _reply_parameters(self, tools: str) -> Parameters:
+        default = self._equipment.reply_parameters(tools)
+        return default if self.conversation is None else self.conversation.reply_parameters(default)
+
+    async def _recent(self, command: Review | Complete) -> list[ArchiveTurn]:
+        # Asked for in any case: it brings up to date which past turns may witness.
+        recent = await self._standing.recent(self._session, command.shown)
+        if self.conversation is not None:
+            return self.conversation.turns(self._namespace, self._session, command.said_at)
+        return [turn for turn in recent if turn_of(turn.id) != command.turn_id]
 
     async def _scene(self, command: Review | Complete, *, recent_tokens: int) -> Scene:
         bank = self._equipment.bank
-        recent = await self._standing.recent(self._session, command.shown)
+        recent = await self._recent(command)
         verdicts = await self._standing.verdicts()
         found = await candidates_of(bank.store, self._namespace, command.found)
         return Scene(
             question=command.text,
             candidates=verdicts.allowed(found),
-            recent=tuple(turn for turn in recent if turn_of(turn.id) != command.turn_id),
+            recent=tuple(recent),
             now=command.said_at,
             recent_tokens=recent_tokens,
             tools=command.tools,
+            instructions=self.conversation.instructions if self.conversation else "",
         )
 
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from assay.guards.protocols import Decision, Ledger, ToolCall
+from assay.guards.protocols import Decision, Ledger, ToolCall, Usage
 from assay.runtime.events import AnyEvent, GuardDecided, MessageReceived, ReplyProduced
 from assay.runtime.reducer import State
 from assay.stores.records import MemoryRecord, SessionId, TurnId
@@ -21,6 +21,7 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
         tool_calls: Calls the caller is asked to make, and to answer with ``Session.answer_tools``.
         ledger: What the turn has spent, guard included.
         truncated: Whether the text was cut by ``prompt.answer_tokens``.
+        usage: Tokens of this reply alone, also when it came from the cache.
     """
 
     text: str
@@ -29,6 +30,7 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     tool_calls: tuple[ToolCall, ...] = ()
     ledger: Ledger = Ledger()
     truncated: bool = False
+    usage: Usage = Usage()
 
 
 class Recall(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,6 +76,7 @@ def reply_of(state: State) -> Reply | None:
         tool_calls=state.reply.tool_calls,
         ledger=state.reply.ledger,
         truncated=state.reply.truncated,
+        usage=state.reply.usage,
     )
 
 

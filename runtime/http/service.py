@@ -1,0 +1,113 @@
+"""The open service: a runtime, whose keys open it, and the turns that go through it."""
+
+from collections import Counter
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import AbstractContextManager, asynccontextmanager
+from weakref import WeakValueDictionary
+
+import anyio
+from anyio.abc import TaskGroup
+
+from assay.runtime.facade import Runtime
+from assay.runtime.http.gate import Gate
+from assay.runtime.http.keys import Keys
+from assay.runtime.http.metrics import Metrics
+from assay.runtime.http.news import News, Newsroom
+from assay.runtime.http.rates import Rates
+from assay.runtime.http.sessions import OpenSessions
+from assay.runtime.limits import namespace_of, tenant_user_of
+from assay.runtime.session import namespace_in
+from assay.runtime.settings import ServeSettings
+from assay.stores.records import Namespace
+
+
+class Service:
+    """A runtime as its HTTP clients share it; made by :func:`open_service`.
+
+    Attributes:
+        runtime: Over the bank that is served.
+        model: The name clients call the model.
+        settings: Limits.
+        gate: Turns under way and waiting.
+        rates: Requests a minute.
+        metrics: What is counted.
+        sessions: Sessions kept open between requests.
+        tasks: Where turns run, so that they may outlive a request.
+        is_stopping: Whether no new work should be sent here.
+    """
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        *,
+        model: str,
+        keys: Mapping[str, str],
+        tasks: TaskGroup,
+    ) -> None:
+        self.runtime = runtime
+        self.model = model
+        self.settings: ServeSettings = runtime.settings.serve
+        self.gate = Gate(turns=self.settings.turns, waiting=self.settings.waiting)
+        self.rates = Rates(self.settings.requests_per_minute, runtime.clock)
+        self.metrics = Metrics()
+        self.sessions = OpenSessions(runtime)
+        self.tasks = tasks
+        self.is_stopping = False
+        self._keys = Keys(keys)
+        self._newsroom = Newsroom()
+        self._locks: WeakValueDictionary[Namespace, anyio.Lock] = WeakValueDictionary()
+
+    def tenant_of(self, key: str) -> str | None:
+        """The tenant an API key belongs to; ``None`` if it is no key of this service."""
+        return self._keys.tenant_of(key)
+
+    def namespace_of(self, tenant: str, user: str) -> Namespace:
+        """Where a user's memory lies.
+
+        Raises:
+            ValueError: If no user can be called this.
+        """
+        return namespace_of(tenant, user)
+
+    async def users(self, tenant: str) -> dict[str, int]:
+        """The users of a tenant, with the number of their conversations; the latest first."""
+        streams = await self.runtime.bank.journal.sessions()
+        owners = [tenant_user_of(name) for name in map(namespace_in, streams) if name is not None]
+        return dict(Counter(owner.user for owner in reversed(owners) if owner.tenant == tenant))
+
+    def news(self, tenant: str) -> AbstractContextManager[News]:
+        """What happens to a tenant's users from now on."""
+        return self._newsroom.news(tenant)
+
+    def tell(self, tenant: str, namespace: Namespace) -> None:
+        """Tell those who watch that something happened to a user."""
+        self._newsroom.tell(tenant, namespace)
+
+    def in_order(self, namespace: Namespace) -> anyio.Lock:
+        """Held by the turn of a user that runs: two at once would not know of one another."""
+        lock = self._locks.get(namespace)
+        if lock is None:
+            lock = self._locks[namespace] = anyio.Lock()
+        return lock
+
+
+@asynccontextmanager
+async def open_service(
+    runtime: Runtime, *, model: str, keys: Mapping[str, str]
+) -> AsyncGenerator[Service]:
+    """Serve a runtime; at the end of the block the turns still under way are waited for.
+
+    Args:
+        runtime: Open, and open for longer than the block.
+        model: The name clients call the model.
+        keys: API key to name of the tenant.
+
+    Raises:
+        ConfigError: If a key cannot be used.
+    """
+    async with anyio.create_task_group() as tasks:
+        service = Service(runtime, model=model, keys=keys, tasks=tasks)
+        try:
+            yield service
+        finally:
+            service.is_stopping = True

@@ -1,0 +1,89 @@
+"""Sessions kept open between requests, the latest used ones only; the journal has them all."""
+
+import hashlib
+from collections import Counter, OrderedDict
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from assay.runtime.events import TurnCancelled
+from assay.runtime.facade import Runtime
+from assay.runtime.session import Session
+from assay.stores.records import Namespace
+
+KEPT = 256
+"""Sessions kept open; another one is read from the journal when it goes on."""
+
+REPEATED_WITHIN = timedelta(minutes=10)
+"""A message that comes again later than this is said again, not sent again."""
+
+
+@dataclass(slots=True)
+class OpenSession:
+    """A session and what the user said in it.
+
+    Attributes:
+        session: The open session.
+        said: How often each message was taken, by the digest of its text.
+        latest: When each was last taken.
+    """
+
+    session: Session
+    said: Counter[bytes] = field(default_factory=Counter[bytes])
+    latest: dict[bytes, datetime] = field(default_factory=dict[bytes, datetime])
+
+    def is_repeated(self, text: str, *, times: int, at: datetime) -> bool:
+        """Whether a message was taken already: a client tries again, or wants another answer.
+
+        Args:
+            text: The message.
+            times: How often the client's conversation holds it, this one included.
+            at: Now.
+        """
+        key = _digest(text)
+        before = self.latest.get(key)
+        return before is not None and at - before <= REPEATED_WITHIN and self.said[key] >= times
+
+    def took(self, text: str, at: datetime) -> None:
+        """A message was taken, and remembered."""
+        key = _digest(text)
+        self.said[key] += 1
+        self.latest[key] = at
+
+
+class OpenSessions:
+    """At most :data:`KEPT` sessions.
+
+    Args:
+        runtime: Whose.
+    """
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self._open: OrderedDict[tuple[Namespace, str], OpenSession] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    async def open(self, namespace: Namespace, session_id: str) -> OpenSession:
+        """The session, from the journal if it is not open.
+
+        Raises:
+            ValueError: If the id cannot be one.
+            StoreError: If the journal cannot be read.
+        """
+        key = namespace, session_id
+        known = self._open.get(key)
+        if known is None:
+            known = OpenSession(self._runtime.session(user=namespace, session_id=session_id))
+            for turn in await self._runtime.turns(namespace, session_id):
+                if not isinstance(turn.failure, TurnCancelled):
+                    known.took(turn.text, turn.at)
+            self._open[key] = known
+        self._open.move_to_end(key)
+        while len(self._open) > KEPT:
+            self._open.popitem(last=False)
+        return known
+
+
+def _digest(text: str) -> bytes:
+    return hashlib.blake2s(text.encode("utf-8", "surrogatepass"), digest_size=12).digest()
