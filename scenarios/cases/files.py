@@ -3,7 +3,7 @@
 import tomllib
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
@@ -95,10 +95,11 @@ def read(path: Path) -> list[CaseFile]:
     found = list(_lines(path, text) if path.suffix == ".jsonl" else _toml(path, text))
     if not found:
         raise ScenarioError(f"{path}: expected at least one scenario, got an empty file")
-    repeated = [name for name, count in Counter(f.name for f in found).items() if count > 1]
-    if repeated:
-        raise ScenarioError(f"{path}: expected different sentences, got {repeated[0]!r} again")
-    return found
+    names = Counter(file.name for file in found)
+    return [
+        replace(file, name=f"{file.name}-line-{file.line}") if names[file.name] > 1 else file
+        for file in found
+    ]
 
 
 def named(files: Sequence[CaseFile], name: str) -> CaseFile:
@@ -145,4 +146,4 @@ def _case(path: Path, data: dict[str, object], located: Located, *, alone: bool)
         where = line_of(located, problem.path)
         raise ScenarioError(f"{path}, line {where}: {problem.sentence}")
     line = line_of(located, ("scenario",))
-    return CaseFile(path=path, line=line, name=case.name or "scenario", case=case, alone=alone)
+    return CaseFile(path=path, line=line, name=case.name, case=case, alone=alone)

@@ -7,6 +7,7 @@ made from these classes.
 import re
 from collections.abc import Iterator
 from datetime import datetime, timedelta
+from textwrap import shorten
 from typing import Annotated, Literal, TypeAlias
 
 import msgspec
@@ -24,7 +25,7 @@ BETWEEN_TURNS = timedelta(minutes=1)
 """From one turn to the next where a turn names no time."""
 
 _NOT_IN_A_NAME = re.compile(r"[^a-z0-9]+")
-_LONGEST_NAME = 60
+_LONGEST_NAME = 40
 
 
 class Memory(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -187,8 +188,9 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     @property
     def name(self) -> str:
-        """Of the test: the sentence in small letters with hyphens."""
-        return _NOT_IN_A_NAME.sub("-", self.scenario.lower()).strip("-")[:_LONGEST_NAME].strip("-")
+        """Of the test: the sentence in small letters with hyphens, cut between words."""
+        words = _NOT_IN_A_NAME.sub(" ", self.scenario.lower()).strip()
+        return shorten(words, _LONGEST_NAME, placeholder="").replace(" ", "-") or "scenario"
 
     @property
     def before(self) -> datetime:

@@ -39,7 +39,7 @@ def print_table(outcomes: Sequence[Outcome]) -> None:
             console.print(plain(outcome.told), soft_wrap=True, markup=False)
             console.print()
     rows = [_row(outcome) for outcome in outcomes]
-    head = ["scenario", "", "evaluations", "calls", "tokens"]
+    head = ["scenario", "", "evaluations", "tokens"]
     passed = sum(not outcome.found for outcome in outcomes)
     title = f"{passed} of {len(outcomes)} scenarios passed"
     console.print(FigureTable(title=title, head=head, rows=rows))
@@ -59,7 +59,7 @@ def print_json(outcomes: Sequence[Outcome]) -> None:
 
 def _row(outcome: Outcome) -> list[str]:
     spent = outcome.played.spent
-    figures = [f"{number:,}" for number in (spent.evaluations, spent.live, spent.tokens)]
+    figures = [f"{number:,}" for number in (spent.evaluations, spent.tokens)]
     return [outcome.file.name, "failed" if outcome.found else "passed", *figures]
 
 
