@@ -6,8 +6,10 @@ import typer
 
 from assay.cli.chat import chat
 from assay.cli.demo import demo
+from assay.cli.doctor import doctor
 from assay.cli.explain import explain_commands
 from assay.cli.faults import fault_commands
+from assay.cli.mcp import mcp
 from assay.cli.model import model_commands
 from assay.cli.replay.attacks import attacks
 from assay.cli.replay.causal_locomo import causal_locomo
@@ -38,7 +40,9 @@ def build_app() -> typer.Typer:
     replay.command("locomo-faults")(locomo_faults)
     app.add_typer(replay, name="replay")
     app.command("chat")(chat)
+    app.command("mcp")(mcp)
     app.command("demo")(demo)
+    app.command("doctor")(doctor)
     app.command("simulate")(simulate)
     app.add_typer(fault_commands(), name="faults")
     app.add_typer(model_commands(), name="model")

@@ -1,6 +1,8 @@
 """Plays the shipped rollout twice and tells what happens on the way."""
 
 import shlex
+import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -212,13 +214,30 @@ def _of(pair: tuple[int, int]) -> str:
 
 
 def _farewell(console: Console, folder: Path, rollout: Rollout) -> None:
+    assay, report = _command(), (folder / "report.html").absolute()
     lines = [
-        ("report", str(folder / "report.html")),
+        ("report", str(report)),
         ("bank", str(folder / "bank")),
-        ("talk to it", f"assay chat --bank {shlex.quote(str(folder / 'bank'))}"),
-        ("a benchmark", "assay replay causal-locomo --data FILE --limit 5 --out run"),
-        ("all commands", "assay --help"),
+        ("talk to it", f"{assay} chat --bank {shlex.quote(str(folder / 'bank'))}"),
+        ("a first test", f"{assay} scenario new first.toml, then: pytest --assay first.toml"),
+        ("a benchmark", f"{assay} replay families --size 8 --model scripted --method panel"),
+        ("this machine", f"{assay} doctor"),
+        ("all commands", f"{assay} --help"),
     ]
     console.print(f"\n{rollout.title}: done. What to look at and try next:", style="bold")
     for name, value in lines:
-        console.print(f"  {name:<13}{value}", soft_wrap=True, markup=False)
+        # A terminal that knows links opens the report by a click; others show its path.
+        style = f"link {report.as_uri()}" if name == "report" else ""
+        console.print(
+            Text(f"  {name:<14}").append(value, style=style), soft_wrap=True, markup=False
+        )
+
+
+def _command() -> str:
+    """How this program is called here: a newcomer's environment is not on the path yet."""
+    if shutil.which("assay"):
+        return "assay"
+    here = Path(sys.executable).with_name("assay")
+    return shlex.quote(
+        str(here.relative_to(Path.cwd()) if here.is_relative_to(Path.cwd()) else here)
+    )

