@@ -8,8 +8,8 @@ import msgspec
 from assay.guards.budget import Budget, Limits
 from assay.guards.coalitions import coalition_of, grand
 from assay.guards.laboratory import Laboratory
-from assay.guards.protocols import Ask, Case, ChatModel, Decision, Guard, Parameters, Renderer
 from assay.guards.perturb import PERTURBATIONS
+from assay.guards.protocols import Ask, Case, ChatModel, Decision, Guard, Parameters, Renderer
 from assay.runtime.prompts import RECORD_TOKENS, canonical_order, estimate_tokens, make_renderer
 from assay.scenarios.attacks_data import After, AttackCase, OriginShown, Staged, staged
 from assay.scenarios.normalise import holds, words
@@ -154,20 +154,25 @@ class Stage:
         decision, _ = await self._decide(method)
         return decision
 
+    def name_of(self, record_id: RecordId) -> str:
+        """A record's name in the case."""
+        return self._scene.names[record_id]
+
     def withheld(self, decision: Decision) -> frozenset[str]:
         """Names of the records that are not in the prompt."""
         shown = {self._scene.names[j.record_id] for j in decision.admitted}
         return frozenset(record.id for record in self._scene.case.records) - shown
 
     async def _decide(self, method: str) -> tuple[Decision, Laboratory]:
-        laboratory = self._laboratory(most_calls=self._expected.max_model_calls)
+        laboratory = self.laboratory(most_calls=self._expected.max_model_calls)
         evidence = EvidenceSearch(
             self._setting.bank.archive, self._setting.bank.embedder, self._scene.namespace
         )
         case = Case(question=self._scene.case.query, candidates=self.candidates, evidence=evidence)
         return await reviewed(self._setting.guard(method), case, laboratory), laboratory
 
-    def _laboratory(self, *, most_calls: int | None) -> Laboratory:
+    def laboratory(self, *, most_calls: int | None = None) -> Laboratory:
+        """A fresh laboratory over the candidates; its calls are limited where a limit is given."""
         return Laboratory(
             model=self._setting.model,
             render=self._renderer(),
@@ -203,7 +208,7 @@ class Stage:
         shown = coalition_of([i for i, j in enumerate(decision.judgements) if j.admitted])
         request = self._renderer()(Ask(shown))
         ids = [judgement.record_id for judgement in decision.admitted]
-        laboratory = self._laboratory(most_calls=None)
+        laboratory = self.laboratory()
         return (await laboratory.answer(request, record_ids=ids)).text
 
     def _broken(self, evaluations: int) -> list[str]:

@@ -41,9 +41,6 @@ _WRITERS: Final[Mapping[str, Writer]] = MappingProxyType(
 )
 """Who writes through a source. Any other one is a system that the operator connected."""
 
-Metadata = dict[str, msgspec.Raw]
-
-
 class PlantedRecord(msgspec.Struct, frozen=True, kw_only=True):
     """A record of a case as it comes in.
 
@@ -61,7 +58,7 @@ class PlantedRecord(msgspec.Struct, frozen=True, kw_only=True):
     tenant: str
     source: str
     created_at: str
-    metadata: Metadata = {}
+    metadata: dict[str, object] = {}
 
 
 class After(msgspec.Struct, frozen=True, kw_only=True):
