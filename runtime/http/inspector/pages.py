@@ -73,6 +73,7 @@ class Pages:
             "at": at,
             "balance": pictures.balance,
             "columns": pictures.columns,
+            "count": shown.count,
             "day": shown.day,
             "glyph": pictures.glyph,
             "listed": shown.listed,

@@ -5,7 +5,6 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from datetime import datetime
 from itertools import islice
 from typing import Literal, NamedTuple, TypeAlias
-from urllib.parse import unquote
 
 from assay.errors import ConfigError, RecordNotFound
 from assay.guards.keys import Question, decode_question
@@ -16,6 +15,7 @@ from assay.runtime.http.inspector.shown import Gauge, TurnShown, gauges, turn_sh
 from assay.runtime.limits import checked_user, tenant_user_of
 from assay.runtime.naming import close_names
 from assay.runtime.reviews import RecordReviewed, Verdict, Verdicts
+from assay.runtime.session import namespace_in
 from assay.runtime.turns import PastTurn
 from assay.stores.protocols import CacheRow, Journal
 from assay.stores.records import MemoryRecord, Namespace, RecordId, SessionId, TurnId
@@ -291,7 +291,7 @@ class Reader:
             (a.judgement.record_id, a.judgement.admitted)
             for a in _appearances(await self._runtime.turns(self._namespace))
         )
-        now = self._runtime.now()
+        now = self._runtime.clock.now()
         return [
             Row(
                 record=record,
@@ -371,10 +371,6 @@ async def users_of(journal: Journal, tenant: str) -> dict[str, int]:
         journal: Of the bank.
         tenant: Whose users; empty: of a bank without tenants.
     """
-    users: dict[str, int] = {}
-    for stream in reversed(await journal.sessions()):
-        name, _, session = stream.partition("/")
-        owner = tenant_user_of(Namespace(unquote(name)))
-        if owner.tenant == tenant:
-            users[owner.user] = users.get(owner.user, 0) + bool(session)
-    return users
+    streams = reversed(await journal.sessions())
+    owners = [tenant_user_of(name) for name in map(namespace_in, streams) if name is not None]
+    return dict(Counter(owner.user for owner in owners if owner.tenant == tenant))

@@ -18,7 +18,6 @@ from assay.runtime.http.inspector.doors import Door, FormRefused, Visitor, form_
 from assay.runtime.http.inspector.live import news_response
 from assay.runtime.http.inspector.pages import STATIC, Frame, Pages, served
 from assay.runtime.http.inspector.reading import COUNTED, MOST_ROWS, Reader, SpendingShown
-from assay.stores.protocols import Clock
 from assay.stores.records import Namespace, TurnId
 
 PATH: Final = "/inspect"
@@ -66,12 +65,11 @@ class Inspector:
 
     Args:
         desk: The service it shows.
-        clock: When sign-ins end.
     """
 
-    def __init__(self, desk: Desk, clock: Clock) -> None:
+    def __init__(self, desk: Desk) -> None:
         self._desk = desk
-        self._door = Door(clock, path=PATH)
+        self._door = Door(desk.runtime.clock, path=PATH)
         self._pages = Pages(served)
 
     def routes(self) -> list[BaseRoute]:
@@ -295,6 +293,11 @@ class Inspector:
 
     def _page(self, page: str, frame: Frame, **data: object) -> Response:
         return _html(self._pages.render(page, frame, **data), 200)
+
+
+def inspector_routes(desk: Desk) -> list[BaseRoute]:
+    """The pages of the inspector, for the application of the service it belongs to."""
+    return Inspector(desk).routes()
 
 
 def around(turn_id: str, order: list[TurnId]) -> dict[str, object]:

@@ -200,6 +200,11 @@ def day(time: datetime) -> str:
     return f"{time.day} {time:%b %Y}"
 
 
+def count(number: int, what: str) -> str:
+    """A number of things: ``1 turn``, ``1,200 turns``."""
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
+
+
 def gauges(spent: Ledger, budget: BudgetSettings) -> tuple[Gauge, ...]:
     """What experiments spent, beside the limits that are set."""
     return (

@@ -9,6 +9,7 @@ from assay.cli.demo import demo
 from assay.cli.doctor import doctor
 from assay.cli.explain import explain_commands
 from assay.cli.faults import fault_commands
+from assay.cli.inspect import inspect_commands
 from assay.cli.mcp import mcp
 from assay.cli.model import model_commands
 from assay.cli.replay.attacks import attacks
@@ -45,6 +46,7 @@ def build_app() -> typer.Typer:
     app.command("doctor")(doctor)
     app.command("simulate")(simulate)
     app.add_typer(fault_commands(), name="faults")
+    app.add_typer(inspect_commands(), name="inspect")
     app.add_typer(model_commands(), name="model")
     app.add_typer(explain_commands(), name="explain")
     app.add_typer(scenario_commands(), name="scenario")

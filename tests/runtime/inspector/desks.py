@@ -7,10 +7,9 @@ from pathlib import Path
 from httpx2 import ASGITransport, AsyncClient
 from starlette.applications import Starlette
 
-from assay.runtime.clock import SystemClock
 from assay.runtime.facade import Runtime
 from assay.runtime.http.inspector.reading import users_of
-from assay.runtime.http.inspector.routes import Inspector
+from assay.runtime.http.inspector.routes import inspector_routes
 from assay.runtime.http.news import News, Newsroom
 from assay.runtime.limits import namespace_of
 from assay.runtime.wiring import open_runtime
@@ -75,7 +74,7 @@ async def poison(desk: TestDesk, user: str = "ann") -> str:
 
 def app_of(desk: TestDesk) -> Starlette:
     """The inspector's pages alone."""
-    return Starlette(routes=Inspector(desk, SystemClock()).routes())
+    return Starlette(routes=inspector_routes(desk))
 
 
 def client_of(desk: TestDesk) -> AsyncClient:
