@@ -120,7 +120,14 @@ class OpenAIModel:
             except _NO_JSON as error:
                 raise MalformedAnswer(f"expected JSON in the stream: {error}") from error
         if not assembler.is_finished:
+            self._require_events(stream.response, assembler)
             raise Failed("the stream was cut off", is_final=assembler.has_text)
+
+    def _require_events(self, response: httpx2.Response, assembler: Assembler) -> None:
+        """A page that is no stream was not cut off: asking again would bring the same page."""
+        kind = response.headers.get("content-type", "no content type")
+        if not assembler.has_text and not kind.startswith("text/event-stream"):
+            raise MalformedAnswer(f"expected a stream from {self.identity}, got {kind!r}")
 
     def _counted(self, request: Request, text: str) -> Usage:
         answer = min(len(text.encode()), request.parameters.max_tokens)

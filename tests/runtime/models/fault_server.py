@@ -1,20 +1,28 @@
 """A real HTTP server on this machine that answers what a test tells it to, right or wrong."""
 
-import inspect
 import json
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import anyio
 from anyio.abc import SocketStream
 from anyio.streams.buffered import BufferedByteReceiveStream
 
-Reply: TypeAlias = (
-    bytes | Callable[[dict[str, Any]], bytes] | Callable[[SocketStream], Awaitable[None]]
-)
-"""Bytes to send as they are, a function of the request that gives them, or an async function that
-does what it likes with the connection."""
+Talk: TypeAlias = Callable[[SocketStream], Awaitable[None]]
+"""Does what it likes with the connection, and closes it."""
+
+
+@dataclass(frozen=True)
+class Fitting:
+    """A reply that depends on the request: its path and its JSON."""
+
+    to: "Callable[[str, dict[str, Any]], Reply]"
+
+
+Reply: TypeAlias = bytes | Talk | Fitting
+"""Bytes to send as they are, what talks with the connection, or what chooses one of both."""
 
 
 class FaultServer:
@@ -26,6 +34,11 @@ class FaultServer:
         self.bodies: list[dict[str, Any]] = []
         self.heads: list[str] = []
         self.connections = 0
+        self._skipped = 0
+
+    def skip_to_last(self) -> None:
+        """Answer what comes from now on with the last reply."""
+        self._skipped = len(self._replies)
 
     async def handle(self, stream: SocketStream) -> None:
         self.connections += 1
@@ -44,13 +57,16 @@ class FaultServer:
         while True:
             head = (await incoming.receive_until(b"\r\n\r\n", 65_536)).decode()
             body = await incoming.receive_exactly(_length(head))
-            reply = self._replies[min(len(self.heads), len(self._replies) - 1)]
+            reply = self._replies[min(len(self.heads) + self._skipped, len(self._replies) - 1)]
             self.heads.append(head)
             self.bodies.append(json.loads(body))
-            if inspect.iscoroutinefunction(reply):
+            if isinstance(reply, Fitting):
+                reply = reply.to(head.split()[1], self.bodies[-1])
+            assert not isinstance(reply, Fitting)
+            if not isinstance(reply, bytes):
                 await reply(stream)
                 return
-            await stream.send(reply if isinstance(reply, bytes) else reply(self.bodies[-1]))
+            await stream.send(reply)
 
 
 @asynccontextmanager
@@ -109,9 +125,12 @@ def embeddings(rows: Sequence[Sequence[float]]) -> bytes:
     return http({"model": "e", "data": data})
 
 
-def vectors(body: dict[str, Any]) -> bytes:
-    """Answers rightly: three numbers for each text."""
+def _three_numbers(_path: str, body: dict[str, Any]) -> bytes:
     return embeddings([[1.0, len(text), sum(text.encode()) % 7] for text in body["input"]])
+
+
+vectors = Fitting(_three_numbers)
+"""Answers rightly: three numbers for each text."""
 
 
 def streamed(*chunks: object, end: str = "data: [DONE]\n\n", length: int | None = None) -> bytes:
@@ -163,7 +182,8 @@ def dripping(data: bytes, *, seconds: float) -> Reply:
     async def reply(stream: SocketStream) -> None:
         for byte in data:
             await stream.send(bytes([byte]))
-            await anyio.sleep(seconds)
+            with anyio.move_on_after(seconds):  # a client that goes is noticed at once
+                await stream.receive()
 
     return reply
 
