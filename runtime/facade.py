@@ -53,6 +53,10 @@ class Runtime:
         """What it takes the time from."""
         return self._equipment.clock
 
+    def now(self) -> datetime:
+        """The time of its clock, UTC."""
+        return self._equipment.clock.now()
+
     def session(self, *, user: str, session_id: str | None = None) -> Session:
         """A conversation with a user.
 

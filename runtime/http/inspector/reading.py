@@ -291,7 +291,7 @@ class Reader:
             (a.judgement.record_id, a.judgement.admitted)
             for a in _appearances(await self._runtime.turns(self._namespace))
         )
-        now = self._runtime.clock.now()
+        now = self._runtime.now()
         return [
             Row(
                 record=record,
