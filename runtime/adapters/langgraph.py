@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeAlias
 
 from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage
 
 from assay.guards.protocols import Completion, Usage
 from assay.runtime.adapters.hosting import Hosted, Notes
@@ -89,7 +89,7 @@ def _with_notes(request: _Request, place: int, notes: Notes) -> _Request:
     messages = list(request.messages)
     messages[place] = HumanMessage(content=notes.message, id=messages[place].id)
     system = f"{request.system_prompt or ''}\n{notes.rule}".strip()
-    return request.override(messages=messages, system_prompt=system)
+    return request.override(messages=messages, system_message=SystemMessage(system))
 
 
 def _completion(response: _Response) -> Completion:

