@@ -48,3 +48,24 @@ def _check(key: str, tenant: str) -> None:
 
 def _digest(key: str) -> bytes:
     return hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()
+
+
+def tenants_of(named: str, env: Mapping[str, str]) -> dict[str, str]:
+    """API key to tenant, from ``NAME=VARIABLE`` between commas (``serve.tenants``).
+
+    Raises:
+        ConfigError: If a part is malformed, or a variable is not set.
+    """
+    keys: dict[str, str] = {}
+    for part in filter(None, map(str.strip, named.split(","))):
+        tenant, _, variable = (piece.strip() for piece in part.rpartition("="))
+        if not tenant or not variable:
+            raise ConfigError(f"serve.tenants: expected NAME=VARIABLE, got {part!r}")
+        if not env.get(variable):
+            raise ConfigError(
+                f"serve.tenants: set the environment variable {variable} to the key of {tenant!r}"
+            )
+        if env[variable] in keys:
+            raise ConfigError(f"serve.tenants: {tenant!r} has the key of another tenant")
+        keys[env[variable]] = tenant
+    return keys

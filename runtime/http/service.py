@@ -32,6 +32,7 @@ class Service:
         rates: Requests a minute.
         metrics: What is counted.
         sessions: Sessions kept open between requests.
+        opened: When it was opened.
         tasks: Where turns run, so that they may outlive a request.
         is_stopping: Whether no new work should be sent here.
     """
@@ -51,6 +52,7 @@ class Service:
         self.rates = Rates(self.settings.requests_per_minute, runtime.clock)
         self.metrics = Metrics()
         self.sessions = OpenSessions(runtime)
+        self.opened = runtime.now()
         self.tasks = tasks
         self.is_stopping = False
         self._keys = Keys(keys)

@@ -21,6 +21,7 @@ from assay.cli.replay.locomo_faults import locomo_faults
 from assay.cli.replay.resume import replay as replay_callback
 from assay.cli.report import report_commands
 from assay.cli.scenario import scenario_commands
+from assay.cli.serve import serve
 from assay.cli.simulate import simulate
 
 
@@ -44,6 +45,7 @@ def build_app() -> typer.Typer:
     app.command("mcp")(mcp)
     app.command("demo")(demo)
     app.command("doctor")(doctor)
+    app.command("serve")(serve)
     app.command("simulate")(simulate)
     app.add_typer(fault_commands(), name="faults")
     app.add_typer(inspect_commands(), name="inspect")

