@@ -145,7 +145,7 @@ def _exactly(check: Callable[[int | None], str], budget: int | None) -> Failed |
 
 def _given(suite: str, data: Path | None, name: str) -> Path:
     if data is None:
-        raise ScenarioError(f"suite:{suite} needs its data: --assay-data FOLDER, with {name} in it")
+        raise ScenarioError(f"suite:{suite} needs its data: --assay-data=FOLDER, with {name} in it")
     return data / name
 
 

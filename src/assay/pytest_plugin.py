@@ -57,7 +57,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--assay-size", type=_count, metavar="N", help="scenarios of each suite; by default 8"
     )
     group.addoption(
-        "--assay-data", metavar="FOLDER", help="where the data sets lie that some suites need"
+        "--assay-data",
+        metavar="FOLDER",
+        help="where the data sets lie that some suites need (--assay-data=FOLDER)",
     )
 
 
@@ -98,7 +100,9 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
         return None
     if is_scenario(file_path) or parent.session.isinitpath(file_path):
         return ScenarioFile.from_parent(parent, path=file_path)
-    parent.config.stash[_SKIPPED].append(file_path.name)
+    # Only below what was asked for: pytest also shows what lies beside it and on the way to it.
+    if any(parent.session.isinitpath(folder) for folder in file_path.parents):
+        parent.config.stash[_SKIPPED].append(file_path.name)
     return None
 
 

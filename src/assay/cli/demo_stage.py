@@ -219,7 +219,7 @@ def _farewell(console: Console, folder: Path, rollout: Rollout) -> None:
         ("report", str(report)),
         ("bank", str(folder / "bank")),
         ("talk to it", f"{assay} chat --bank {shlex.quote(str(folder / 'bank'))}"),
-        ("a first test", f"{assay} scenario new first.toml, then: pytest --assay first.toml"),
+        ("a first test", f"{assay} scenario new first.toml && {assay} scenario run first.toml"),
         ("a benchmark", f"{assay} replay families --size 8 --model scripted --method panel"),
         ("this machine", f"{assay} doctor"),
         ("all commands", f"{assay} --help"),
