@@ -19,11 +19,15 @@ def news_response(desk: Desk, tenant: str, namespace: Namespace | None) -> Event
         tenant: Whose.
         namespace: Of one user only; ``None``: of all of the tenant.
     """
+    events = news_events(desk, tenant, namespace)
+    return EventSourceResponse(events, ping=PING_SECONDS, headers={"Cache-Control": "no-store"})
 
-    async def events() -> AsyncGenerator[ServerSentEvent]:
-        with desk.news(tenant) as news:
-            async for happened in news:
-                if namespace in {None, happened}:
-                    yield ServerSentEvent(event="news", data="turn")
 
-    return EventSourceResponse(events(), ping=PING_SECONDS, headers={"Cache-Control": "no-store"})
+async def news_events(
+    desk: Desk, tenant: str, namespace: Namespace | None
+) -> AsyncGenerator[ServerSentEvent]:
+    """One event for each time something happened; endless."""
+    with desk.news(tenant) as news:
+        async for happened in news:
+            if namespace in {None, happened}:
+                yield ServerSentEvent(event="news", data="turn")

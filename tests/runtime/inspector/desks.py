@@ -48,6 +48,9 @@ class TestDesk:
     def news(self, tenant: str) -> AbstractContextManager[News]:
         return self._newsroom.news(tenant)
 
+    def tell(self, tenant: str, namespace: Namespace) -> None:
+        self._newsroom.tell(tenant, namespace)
+
     async def say(self, tenant: str, user: str, text: str, session: str = "monday") -> None:
         """One turn, and the news of it."""
         namespace = namespace_of(tenant, user)
@@ -82,8 +85,9 @@ def client_of(desk: TestDesk) -> AsyncClient:
     return AsyncClient(transport=ASGITransport(app_of(desk)), base_url="http://inspector.test")
 
 
-async def signed_in(desk: TestDesk, key: str = "key-of-the-clinic") -> AsyncClient:
+@asynccontextmanager
+async def signed_in(desk: TestDesk, key: str = "key-of-the-clinic") -> AsyncGenerator[AsyncClient]:
     """Who has signed in."""
-    client = client_of(desk)
-    await client.post("/inspect/sign-in", data={"key": key})
-    return client
+    async with client_of(desk) as client:
+        await client.post("/inspect/sign-in", data={"key": key})
+        yield client
