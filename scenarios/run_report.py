@@ -7,6 +7,7 @@ from assay.scenarios.causal_locomo import SUITE
 from assay.scenarios.clearing_block import clearing_lines, clearing_section
 from assay.scenarios.cmi_charts import cost_plane, published_cost_row, robustness_plane
 from assay.scenarios.metrics import METRICS
+from assay.scenarios.policy_block import policy_lines, policy_section
 from assay.scenarios.recorded_costs import PUBLISHED_COSTS
 from assay.scenarios.report import Card, Cell, Column, Figure, Report, Section, Table, number
 from assay.scenarios.results import COSTS, MethodResult, comparisons
@@ -67,6 +68,7 @@ def run_report(
         Section("By family of questions", tables=[_families(results)]),
         _effects_section(results, keys),
         clearing_section(results),
+        policy_section(results),
         _decisions(scenarios, results),
     ]
     return Report(
@@ -247,7 +249,10 @@ def _card(place: int, scenario: Scenario, results: Mapping[str, MethodResult]) -
             *(
                 line
                 for name, result in results.items()
-                for line in clearing_lines(name, result.rows[place].decision)
+                for line in (
+                    *clearing_lines(name, result.rows[place].decision),
+                    *policy_lines(name, result.rows[place].decision),
+                )
             ),
             *flags,
         ],

@@ -8,9 +8,10 @@ from typing import NamedTuple, TypeAlias
 
 import msgspec
 
-from assay.errors import BudgetExceeded, GuardError, ModelUnavailable
+from assay.errors import BudgetExceeded, ModelUnavailable
 from assay.guards.budget import Budget, Limits
 from assay.guards.coalitions import coalition_of, grand, members
+from assay.guards.failing import review_with_policy
 from assay.guards.laboratory import Laboratory
 from assay.guards.protocols import (
     Ask,
@@ -19,9 +20,9 @@ from assay.guards.protocols import (
     Decision,
     EvidenceSource,
     Guard,
-    Judgement,
     Ledger,
     LikelihoodModel,
+    OnGuardFailure,
     Parameters,
     Renderer,
 )
@@ -151,7 +152,8 @@ class _Bench(NamedTuple):
         )
         laboratory = self._laboratory(candidates, cache)
         case = Case(question=self.example.question, candidates=candidates, evidence=self.evidence)
-        decision = await reviewed(self.equipment.guard(method), case, laboratory)
+        on_failure = self.config.settings.guard.on_guard_failure
+        decision = await reviewed(self.equipment.guard(method), case, laboratory, on_failure)
         status, answer = await self._answer(decision, candidates, laboratory)
         lost = [paid for key, paid in earlier.items() if key not in cache.noted]
         return Row(
@@ -247,28 +249,18 @@ class _Bench(NamedTuple):
         return "truncated" if completion.finish_reason == "length" else "answered", completion.text
 
 
-async def reviewed(guard: Guard, case: Case, laboratory: Laboratory) -> Decision:
-    """The guard's decision; where it cannot decide, all is withheld and the decision says so."""
-    try:
-        return await guard.review(case, laboratory)
-    except GuardError as error:
-        judgements = tuple(
-            Judgement(
-                record_id=candidate.record.id,
-                admitted=False,
-                decided=False,
-                reason="The guard could not measure; the policy is to withhold everything.",
-                method=guard.name,
-            )
-            for candidate in case.candidates
-        )
-        return Decision(
-            method=guard.name,
-            judgements=judgements,
-            spent=laboratory.ledger(),
-            fallback="withhold_all",
-            failure=str(error),
-        )
+async def reviewed(
+    guard: Guard,
+    case: Case,
+    laboratory: Laboratory,
+    on_failure: OnGuardFailure = "withhold_all",
+) -> Decision:
+    """The guard's decision; where it cannot decide, the policy's, and the decision says so.
+
+    Raises:
+        GuardFailed: If the policy is ``fail_turn``: the run ends.
+    """
+    return await review_with_policy(guard, case, laboratory, on_failure, None)
 
 
 def _with_earlier(ledger: Ledger, lost: Sequence[Paid]) -> Ledger:

@@ -10,7 +10,7 @@ import pytest
 from assay.errors import ModelUnavailable, ScenarioError
 from assay.guards.protocols import Completion, DeltaSink, Ledger, Message, Request
 from assay.runtime.models.scripted import ScriptedModel
-from assay.runtime.settings import BudgetSettings, Settings
+from assay.runtime.settings import BudgetSettings, GuardSettings, Settings
 from assay.scenarios.causal_locomo import load_blind
 from assay.scenarios.folder import DECISIONS_FILE, JOURNAL_FILE, RunFolder
 from assay.scenarios.results import method_results, summary
@@ -153,6 +153,20 @@ async def test_a_budget_of_0_withholds_everything_visibly(data: Path, tmp_path: 
     assert {row.status for row in rows} == {"over_budget"}
     assert "budget exceeded" in rows[0].decision.failure
     assert [row.admitted for row in rows] == [()] * 4
+
+
+async def test_a_guard_that_cannot_measure_leaves_it_to_the_policy(
+    data: Path, tmp_path: Path
+) -> None:
+    policy = Settings(
+        guard=GuardSettings(on_guard_failure="admit_flagged"), budget=BudgetSettings(calls=0)
+    )
+    setup = msgspec.structs.replace(config(data, "cmi"), settings=policy)
+
+    rows = await decided(setup, tmp_path / "out", equipment(ScriptedModel()))
+
+    assert {row.decision.fallback for row in rows} == {"admit_flagged"}
+    assert all(judgement.flagged for row in rows for judgement in row.decision.judgements)
 
 
 class FailsAfter:
