@@ -14,6 +14,9 @@ from assay.errors import NewerFormat, StoreCorrupt
 APPLICATION_ID = 0x41535341
 """``ASSA``: tells a bank from any other SQLite file."""
 
+REMEDY = "see `assay bank check`, then run `assay bank salvage` or restore it from a backup"
+"""What to do about a damaged bank."""
+
 BUSY_SECONDS = 30.0
 """How long a connection waits for another process's transaction."""
 
@@ -120,7 +123,7 @@ def prepare(path: Path) -> None:
         if path.with_name(f"{path.name}-wal").exists():
             raise StoreCorrupt(f"{path} is missing but its log is there; restore it from a backup")
         _create(path)
-    _check_header(path)
+    check_header(path)
 
 
 def migrate(connection: sqlite3.Connection, path: Path) -> None:
@@ -150,7 +153,7 @@ def check_pages(connection: sqlite3.Connection, path: Path) -> None:
     """
     finding: str = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
     if finding != "ok":
-        raise StoreCorrupt(f"the bank {path} is damaged: {finding}; restore it from a backup")
+        raise StoreCorrupt(f"the bank {path} is damaged: {finding}; {REMEDY}")
 
 
 def _create(path: Path) -> None:
@@ -191,7 +194,7 @@ def _sync(path: Path) -> None:
         os.close(handle)
 
 
-def _check_header(path: Path) -> None:
+def check_header(path: Path) -> None:
     """Read format and application from the file's header, without opening a database."""
     with path.open("rb") as file:
         header = file.read(100)

@@ -13,12 +13,16 @@ from typing import Self, TypeVar
 
 import anyio
 import anyio.to_thread
+import structlog
 from anyio.abc import TaskGroup
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
 from assay.errors import StoreClosed, StoreCorrupt, StoreError
 from assay.stores.group_commit import Job, commit_group
-from assay.stores.schema import BUSY_SECONDS, check_pages, migrate, prepare
+from assay.stores.schema import BUSY_SECONDS, REMEDY, check_pages, migrate, prepare
+from assay.stores.watermark import Watermark, acknowledged, check_acknowledged, commits
+
+log = structlog.get_logger(__name__)
 
 T = TypeVar("T")
 
@@ -51,12 +55,12 @@ class Database:
         self._gone = False  # no connections
 
     async def __aenter__(self) -> Self:
-        writer = await anyio.to_thread.run_sync(self._open, limiter=self._writing)
+        writer, mark = await anyio.to_thread.run_sync(self._open, limiter=self._writing)
         # Only now: a stream that is made and never closed is a leak.
         self._send, self._receive = anyio.create_memory_object_stream[Job](_WAITING_JOBS)
         self._group = await anyio.create_task_group().__aenter__()
         self._closed = False
-        self._group.start_soon(self._write_groups, writer)
+        self._group.start_soon(self._write_groups, writer, mark)
         return self
 
     async def __aexit__(
@@ -137,7 +141,7 @@ class Database:
         except anyio.WouldBlock:
             await self._send.send(job)
 
-    async def _write_groups(self, connection: sqlite3.Connection) -> None:
+    async def _write_groups(self, connection: sqlite3.Connection, mark: Watermark) -> None:
         # Shielded: what callers were told is queued is written even when the bank's owner is
         # cancelled. It ends when the stream is closed and empty.
         with anyio.CancelScope(shield=True):
@@ -145,12 +149,12 @@ class Database:
                 jobs = [first, *self._waiting()]
                 wanted = [job for job in jobs if not job.abandoned]
                 await anyio.to_thread.run_sync(
-                    commit_group, connection, wanted, limiter=self._writing
+                    commit_group, connection, mark, wanted, limiter=self._writing
                 )
                 for job in wanted:
                     job.done.set()
             self._receive.close()
-            await self._close_connections(connection)
+            await self._close_connections(connection, mark)
 
     def _waiting(self) -> list[Job]:
         jobs: list[Job] = []
@@ -159,12 +163,12 @@ class Database:
                 jobs.append(self._receive.receive_nowait())
         return jobs
 
-    async def _close_connections(self, writer: sqlite3.Connection) -> None:
+    async def _close_connections(self, writer: sqlite3.Connection, mark: Watermark) -> None:
         # Holding every reader's token: no thread is inside a connection any more.
         tokens = [object() for _ in range(_READERS)]
         for token in tokens:
             await self._reading.acquire_on_behalf_of(token)
-        await anyio.to_thread.run_sync(self._close, writer, limiter=self._writing)
+        await anyio.to_thread.run_sync(self._close, writer, mark, limiter=self._writing)
         for token in tokens:
             self._reading.release_on_behalf_of(token)
 
@@ -177,22 +181,22 @@ class Database:
 
     # ---- in a thread
 
-    def _open(self) -> sqlite3.Connection:
+    def _open(self) -> tuple[sqlite3.Connection, Watermark]:
         try:
             prepare(self.path)
+            _examine(self.path)
             connection = _connect(self.path)
         except (sqlite3.Error, OSError) as error:
             raise _mapped(error, self.path) from error
         try:
             migrate(connection, self.path)
-            check_pages(connection, self.path)
-        except sqlite3.Error as error:
+            return connection, _marked(connection, self.path)
+        except (sqlite3.Error, OSError) as error:
             connection.close()
             raise _mapped(error, self.path) from error
         except BaseException:
             connection.close()
             raise
-        return connection
 
     def _read(self, work: Callable[[sqlite3.Connection], T]) -> T:
         if self._gone:
@@ -222,16 +226,58 @@ class Database:
         except sqlite3.Error as error:
             raise _mapped(error, self.path) from error
 
-    def _close(self, writer: sqlite3.Connection) -> None:
+    def _close(self, writer: sqlite3.Connection, mark: Watermark) -> None:
         for connection in (*self._idle, writer):
             connection.close()
         self._idle.clear()
         self._gone = True
+        try:
+            mark.close()
+        except OSError as error:
+            # What it notes is on disk in the bank; a mark that is behind only proves less.
+            log.warning("mark.unsynced", reason=str(error))
 
 
 def _meta(connection: sqlite3.Connection, key: str) -> str | None:
     row = connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
     return None if row is None else str(row[0])
+
+
+def _examine(path: Path) -> None:
+    """Refuse a damaged bank before it is opened for writing.
+
+    A connection that may write moves the log into the file when it closes and removes it; this one
+    leaves a damaged log where it is, for ``assay bank salvage``.
+    """
+    noted = _noted(path)
+    with closing(connect_read_only(path)) as connection:
+        check_pages(connection, path)
+        check_acknowledged(connection, path, noted)
+
+
+def _noted(path: Path) -> int:
+    try:
+        return acknowledged(path)
+    except StoreCorrupt as error:
+        # The bank may be whole; its mark is written anew from what it holds.
+        log.warning("mark.damaged", reason=str(error))
+        return 0
+
+
+def _marked(connection: sqlite3.Connection, path: Path) -> Watermark:
+    mark = Watermark(path)
+    try:
+        mark.note(commits(connection))
+    except BaseException:
+        mark.close()
+        raise
+    return mark
+
+
+def connect_read_only(path: Path) -> sqlite3.Connection:
+    """A connection that cannot change the file or its log, not even by closing."""
+    uri = f"{path.absolute().as_uri()}?mode=ro"
+    return sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None)
 
 
 def _connect(path: Path, *, reading: bool = False) -> sqlite3.Connection:
@@ -253,7 +299,7 @@ def _mapped(error: Exception, path: Path) -> Exception:
         return error
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if code in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}:
-        return StoreCorrupt(f"the bank {path} is damaged: {error}; restore it from a backup")
+        return StoreCorrupt(f"the bank {path} is damaged: {error}; {REMEDY}")
     if code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
         return StoreError(
             f"the bank {path} is held by another process for more than {BUSY_SECONDS:g} s"

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from assay.cli.bank import bank_commands
 from assay.cli.chat import chat
 from assay.cli.demo import demo
 from assay.cli.doctor import doctor
@@ -47,6 +48,7 @@ def build_app() -> typer.Typer:
     app.command("doctor")(doctor)
     app.command("serve")(serve)
     app.command("simulate")(simulate)
+    app.add_typer(bank_commands(), name="bank")
     app.add_typer(fault_commands(), name="faults")
     app.add_typer(inspect_commands(), name="inspect")
     app.add_typer(model_commands(), name="model")
