@@ -53,7 +53,12 @@ def _bound(host: str, port: int) -> socket.socket:
 
 
 async def listen(
-    app: ASGIApp, service: Service, listening: socket.socket, *, started: Callable[[], None]
+    app: ASGIApp,
+    service: Service,
+    listening: socket.socket,
+    *,
+    started: Callable[[], None],
+    stop: anyio.Event | None = None,
 ) -> signal.Signals | None:
     """Serve until told to stop, by SIGTERM or SIGINT; open requests may end, new ones are refused.
 
@@ -62,6 +67,7 @@ async def listen(
         service: Told first, so that ``/ready`` says so.
         listening: Bound already.
         started: Called once requests are taken.
+        stop: Stops it too.
 
     Returns:
         The signal that stopped it; ``None`` if it ended otherwise.
@@ -69,19 +75,29 @@ async def listen(
     server = _Server(_config(app, service.settings), tell_started=started)
     stopped_by: signal.Signals | None = None
 
+    def end() -> None:
+        service.is_stopping = server.should_exit = True
+        sse_starlette.sse.AppStatus.should_exit = True  # ends the inspector's streams
+
+    async def wait_for_event(event: anyio.Event) -> None:
+        await event.wait()
+        end()
+
     async def wait_for_signal() -> None:
         nonlocal stopped_by
         with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
             async for number in signals:
                 server.force_exit = stopped_by is not None  # the second one does not wait
                 stopped_by = stopped_by or number
-                service.is_stopping = server.should_exit = True
-                sse_starlette.sse.AppStatus.should_exit = True
+                end()
 
     async with anyio.create_task_group() as group:
         group.start_soon(wait_for_signal)
+        if stop is not None:
+            group.start_soon(wait_for_event, stop)
         await server.serve(sockets=[listening])
         group.cancel_scope.cancel()
+    sse_starlette.sse.AppStatus.should_exit = False
     return stopped_by
 
 
