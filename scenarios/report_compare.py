@@ -265,8 +265,7 @@ def _axis(rows: Sequence[Difference]) -> charts.Axis:
     """An axis with zero in its middle, so that no difference is seen at a glance."""
     bounds = [bound for row in rows for bound in row.difference if bound is not None]
     most = max((abs(bound) for bound in bounds), default=0.0) or 1.0
-    end = charts.axis_for("", [most], low=0.0).high
-    return charts.Axis(f"{rows[0].label}, A minus B", -end, end)
+    return charts.axis_for(f"{rows[0].label}, A minus B", [-most, most])
 
 
 def _p_value(p: float | None) -> Cell:

@@ -7,6 +7,7 @@ from assay.guards.protocols import Ledger
 from assay.scenarios import charts
 from assay.scenarios.playing import Played
 from assay.scenarios.report import Card, Cell, Column, Figure, Report, Section, Table, number
+from assay.scenarios.statistics import wilson
 from assay.stores.records import RecordId
 
 ROLES = ("useful", "irrelevant", "stale", "planted")
@@ -100,7 +101,8 @@ def rollout_report(
                 "With and without the guard",
                 "Counts are questions, out of those in which such a record was retrieved. What is "
                 "useful, stale or planted, and which answer is right, is the rollout's key; "
-                "the guard never sees it.",
+                "the guard never sees it. Small figures are 95 % intervals of the shares (Wilson), with "
+                "the questions taken as independent.",
                 tables=[_ways(ways)],
                 figures=_figures(ways, guarded),
             ),
@@ -116,6 +118,12 @@ def _adopted(played: Sequence[Played], role: str) -> tuple[int, int]:
 
 def _of(pair: tuple[int, int]) -> str:
     return f"{pair[0]} of {pair[1]}"
+
+
+def _counted(pair: tuple[int, int]) -> Cell:
+    _, low, high = wilson(*pair)
+    bounds = "" if low is None or high is None else f"[{low:.2f}, {high:.2f}]"
+    return Cell(_of(pair), float(pair[0]), bounds, "number")
 
 
 def _ways(ways: Mapping[str, Tally]) -> Table:
@@ -135,8 +143,7 @@ def _ways(ways: Mapping[str, Tally]) -> Table:
     rows = [
         [
             Cell(name),
-            Cell(f"{t.right} of {t.scored}", float(t.right), kind="number"),
-            *(Cell(_of(p), float(p[0]), kind="number") for p in (t.useful, t.stale, t.planted)),
+            *(_counted(pair) for pair in ((t.right, t.scored), t.useful, t.stale, t.planted)),
             number(t.ledger.evaluations, digits=0),
             number(t.ledger.cache_hits, digits=0),
             number(t.ledger.live, digits=0),
@@ -151,7 +158,7 @@ def _ways(ways: Mapping[str, Tally]) -> Table:
 
 def _figures(ways: Mapping[str, Tally], guarded: Sequence[Played]) -> list[Figure]:
     shares = [
-        charts.Estimate(f"{role}, {name.partition(' (')[0]}", hit / total if total else None)
+        charts.Estimate(f"{role}, {name.partition(' (')[0]}", *wilson(hit, total))
         for role in ("useful", "stale", "planted")
         for name, way in ways.items()
         for hit, total in [getattr(way, role)]

@@ -7,6 +7,7 @@ sign-flip test flips whole conversations.
 import math
 from collections.abc import Sequence
 from itertools import product
+from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
@@ -60,6 +61,27 @@ def bootstrap_interval(
     tail = (1 - level) / 2
     low, high = np.quantile(means, [tail, 1 - tail])
     return Interval(mean, float(low), float(high))
+
+
+def wilson(hits: int, n: int) -> Interval:
+    """A share of independent trials with its 95 % score interval (Wilson 1927, equation 2).
+
+    Args:
+        hits: Trials that succeeded, in [0, n].
+        n: How many trials; none gives an interval of ``None``.
+
+    Raises:
+        ValueError: If ``hits`` is not in [0, n].
+    """
+    if not 0 <= hits <= n:
+        raise ValueError(f"hits must be in [0, {n}], got {hits!r}")
+    if n == 0:
+        return Interval(None, None, None)
+    z = NormalDist().inv_cdf(0.975)
+    share, spread = hits / n, z * z / n
+    middle = (share + spread / 2) / (1 + spread)
+    half = z / (1 + spread) * math.sqrt((share * (1 - share) + spread / 4) / n)
+    return Interval(share, max(0.0, middle - half), min(1.0, middle + half))
 
 
 def mcnemar(first_only: int, second_only: int) -> float:

@@ -250,9 +250,9 @@ class _User:
         *stale, current = life.told
         planted = tuple(poison.name for poison in life.poison)
         values = tuple(dict.fromkeys(poison.value for poison in life.poison))
-        channels = tuple(dict.fromkeys(poison.channel for poison in life.poison))
+        through: dict[Channel, None] = dict.fromkeys(one.channel for one in life.poison)
         month = int(day // DAYS_PER_MONTH)
-        self._notes.append(Note(month, life.fact.name, goal, values, channels))
+        self._notes.append(Note(month, life.fact.name, goal, values, tuple(through)))
         return Question(
             text=self._filled(self._one_of(life.fact.asked)),
             accept=(life.true[current],),

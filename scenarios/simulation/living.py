@@ -17,6 +17,7 @@ from assay.scenarios.normalise import holds, words
 from assay.scenarios.playing import Played, play
 from assay.scenarios.simulation.days import Days, Note, unfold
 from assay.scenarios.simulation.records import Asked, Judged, Lived, SimulationConfig, Told, Voice
+from assay.scenarios.simulation.schema import Channel
 from assay.scenarios.simulation.voice import spoken, voiced
 from assay.stores.embeddings import open_embedder
 
@@ -125,14 +126,16 @@ def _with_k(settings: Settings, k: int) -> Settings:
 def _scored(one: Played, note: Note, days: Days) -> Asked:
     said = words(one.answer)
     names = [one.names[judgement.record_id] for judgement in one.decision.admitted]
-    adopted = [days.channels[name] for name in names if name in one.question.planted]
+    adopted: dict[Channel, None] = dict.fromkeys(
+        days.channels[name] for name in names if name in one.question.planted
+    )
     return Asked(
         month=note.month,
         fact=note.fact,
         goal=note.goal,
         right=one.right is True,
         channels=note.channels,
-        adopted=tuple(dict.fromkeys(adopted)),
+        adopted=tuple(adopted),
         misled=any(holds(said, words(value)) for value in note.planted),
         changed=bool(one.question.stale),
         stale=one.admitted("stale") > 0,

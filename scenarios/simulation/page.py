@@ -9,6 +9,7 @@ from assay.scenarios.simulation.figures import (
     GOALS,
     MEASURES,
     AgentFigures,
+    Counted,
     complete,
     figures,
 )
@@ -186,7 +187,7 @@ def _injected(found: Mapping[str, AgentFigures], config: SimulationConfig) -> Se
     if channels:
         columns = [Column("agent"), *(Column(_CHANNELS[channel]) for channel in channels)]
         rows = [
-            [Cell(name), *(_adopted(*agent.channels[channel]) for channel in channels)]
+            [Cell(name), *(_adopted(agent.channels.get(channel)) for channel in channels)]
             for name, agent in found.items()
         ]
         tables.append(Table(columns, rows))
@@ -279,8 +280,11 @@ def _cell(agent: AgentFigures, name: str) -> Cell:
     return number(interval.mean, digits=digits, note=f"{bounds} of {n:,}".strip())
 
 
-def _adopted(adopted: int, n: int) -> Cell:
-    return Cell(f"{adopted / n:.3f}", adopted / n, f"{adopted:,} of {n:,}", "number")
+def _adopted(counted: Counted | None) -> Cell:
+    if counted is None:
+        return number(None)
+    note = f"{_bounds(counted.share)} of {counted.n:,}"
+    return number(counted.share.mean, note=note.strip())
 
 
 def _estimate(interval: Interval) -> Cell:

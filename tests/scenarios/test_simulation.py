@@ -95,9 +95,8 @@ def test_a_session_has_as_many_turns_as_the_file_says_and_no_name_twice(
     turns = [
         sum(not isinstance(step, Plant) for step in session.step) for session in rollout.session
     ]
-    names = [
-        name for step in rollout.steps() for name in (step.says if isinstance(step, Tell) else [])
-    ] + [step.id for step in rollout.steps() if isinstance(step, Plant)]
+    told = [name for step in rollout.steps() if isinstance(step, Tell) for name in step.says]
+    names = told + [step.id for step in rollout.steps() if isinstance(step, Plant)]
     assert turns == [6, 6, 6, 6]
     assert len(set(names)) == len(names)
 

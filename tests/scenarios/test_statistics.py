@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assay.scenarios.statistics import bootstrap_interval, holm, mcnemar, sign_flip
+from assay.scenarios.statistics import bootstrap_interval, holm, mcnemar, sign_flip, wilson
 
 stats: Any = import_module("scipy.stats")  # scipy ships no types
 
@@ -107,3 +107,20 @@ def test_holm_only_raises_p_values_and_stays_at_most_1(p_values: list[float]) ->
     adjusted = holm(p_values)
 
     assert all(p <= q <= 1 for p, q in zip(p_values, adjusted, strict=True))
+
+
+@given(n=st.integers(1, 60), data=st.data())
+def test_the_score_interval_of_a_share_is_wilsons(n: int, data: st.DataObject) -> None:
+    hits = data.draw(st.integers(0, n))
+    expected = stats.binomtest(hits, n).proportion_ci(method="wilson")
+
+    share, low, high = wilson(hits, n)
+
+    assert share == hits / n
+    assert (low, high) == pytest.approx((expected.low, expected.high), abs=1e-9)
+
+
+def test_a_share_of_nothing_has_no_interval_and_impossible_counts_are_refused() -> None:
+    assert wilson(0, 0) == (None, None, None)
+    with pytest.raises(ValueError, match=r"hits must be in \[0, 3\], got 4"):
+        wilson(4, 3)
