@@ -73,6 +73,10 @@ class _Usage(msgspec.Struct, frozen=True):
     completion_tokens: int
 
 
+class _Total(msgspec.Struct, frozen=True):
+    total_tokens: int
+
+
 class _OpenCall:
     """A tool call whose parts are still coming in."""
 
@@ -218,10 +222,19 @@ def _usage(given: object) -> Usage | None:
     try:
         usage = msgspec.convert(given, _Usage)
     except msgspec.ValidationError:
-        return None
+        return _usage_of_total(given)
     if usage.prompt_tokens <= 0 or usage.completion_tokens < 0:
         return None
     return Usage(prompt_tokens=usage.prompt_tokens, completion_tokens=usage.completion_tokens)
+
+
+def _usage_of_total(given: object) -> Usage | None:
+    """Some tell the sum alone; which part was written is not known then."""
+    try:
+        total = msgspec.convert(given, _Total).total_tokens
+    except msgspec.ValidationError:
+        return None
+    return Usage(prompt_tokens=total) if total > 0 else None
 
 
 def _joined(texts: list[str]) -> str:

@@ -59,13 +59,20 @@ def _checked(url: str) -> SplitResult:
         parts = urlsplit(url)
         parts.port  # noqa: B018 - raises on a port that is no number
     except ValueError as error:
-        raise ConfigError(f"the base URL {url!r} is malformed: {error}") from error
+        # What a user typed may hold a key anywhere, so it is never repeated.
+        raise ConfigError("the base URL is malformed; expected http://HOST:PORT/v1") from error
     if parts.username is not None or parts.password is not None:
         raise ConfigError("the base URL holds a user or password; set OPENAI_API_KEY instead")
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ConfigError(f"expected a base URL like http://HOST:PORT/v1, got {url!r}")
+        raise ConfigError(
+            f"expected a base URL like http://HOST:PORT/v1, got scheme {parts.scheme[:20]!r} and "
+            f"{'a' if parts.hostname else 'no'} host"
+        )
     if parts.query or parts.fragment:
-        raise ConfigError(f"expected a base URL without a query or fragment, got {url!r}")
+        raise ConfigError(
+            f"expected a base URL without a query or fragment, got one at {parts.hostname!r}; "
+            "a key goes into OPENAI_API_KEY"
+        )
     return parts
 
 
