@@ -40,7 +40,7 @@ def findings(played: Played) -> list[Finding]:
             continue
         for check in _CHECKS:
             found += check(taken)
-        if not found and played.refused:
+        if not found and taken.refused:
             # It decided less than it wanted to, even if the outcome is the one that is expected.
             found += _too_small(taken, played)
     return found

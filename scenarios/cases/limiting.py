@@ -14,10 +14,8 @@ class Allowance:
     """
 
     def __init__(self, limit: int | None) -> None:
-        self.limit = limit
         self._left = limit
-        self.refused: BudgetExceeded | None = None
-        """The first question that did not fit."""
+        self._refused = ""
 
     def take(self, wanted: int) -> None:
         """Spend.
@@ -29,9 +27,14 @@ class Allowance:
             return
         if wanted > self._left:
             error = BudgetExceeded("evaluations", needed=wanted, left=self._left)
-            self.refused = self.refused or error
+            self._refused = self._refused or str(error)
             raise error
         self._left -= wanted
+
+    def noticed(self) -> str:
+        """The first question that did not fit since this was last asked; empty if all did."""
+        refused, self._refused = self._refused, ""
+        return refused
 
 
 class WithinAllowance:

@@ -49,6 +49,7 @@ class Taken:
         names: Each judged record's name in the scenario, or its text where it has none.
         texts: Text of each record that has a name so far.
         left: Texts of the records the turn left behind.
+        refused: The first question that did not fit the allowance; empty if all did.
     """
 
     number: int
@@ -60,6 +61,7 @@ class Taken:
     names: dict[RecordId, str] = field(default_factory=dict[RecordId, str])
     texts: dict[str, str] = field(default_factory=dict[str, str])
     left: tuple[str, ...] = ()
+    refused: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,14 +71,17 @@ class Played:
     Attributes:
         file: The scenario.
         taken: Its turns; the last one is the one that failed where one did.
-        refused: What did not fit the allowance of evaluations; empty if all did.
-        budget: The allowance; ``None``: none.
+        budget: The allowance of evaluations; ``None``: none.
     """
 
     file: CaseFile
     taken: tuple[Taken, ...]
-    refused: str = ""
     budget: int | None = None
+
+    @property
+    def refused(self) -> str:
+        """The first question that did not fit the allowance; empty if all did."""
+        return next((taken.refused for taken in self.taken if taken.refused), "")
 
     @property
     def spent(self) -> Ledger:
@@ -123,9 +128,8 @@ async def play(
             seed=case.seed,
         ) as runtime,
     ):
-        taken = await _Stage(runtime, case, clock).play()
-    refused = str(allowance.refused) if allowance.refused else ""
-    return Played(file=file, taken=tuple(taken), refused=refused, budget=budget)
+        taken = await _Stage(runtime, case, clock, allowance).play()
+    return Played(file=file, taken=tuple(taken), budget=budget)
 
 
 def _model(
@@ -150,7 +154,10 @@ def _model(
 class _Stage:
     """The runtime a scenario is played on, and the name of each record in it."""
 
-    def __init__(self, runtime: Runtime, case: Case, clock: StoppedClock) -> None:
+    def __init__(
+        self, runtime: Runtime, case: Case, clock: StoppedClock, allowance: Allowance
+    ) -> None:
+        self._allowance = allowance
         self._runtime = runtime
         self._case = case
         self._clock = clock
@@ -197,6 +204,7 @@ class _Stage:
             names={j.record_id: await self._called(user, j.record_id) for j in judged},
             texts=dict(self._names.texts),
             left=tuple(record.text for record in left),
+            refused=self._allowance.noticed(),
         )
 
     async def _say(self, turn: Turn, user: str) -> Reply:

@@ -108,11 +108,18 @@ def test_a_budget_that_is_no_count_is_refused(pytester: pytest.Pytester) -> None
     result.stderr.fnmatch_lines(["*--assay-budget*few*"])
 
 
-def test_two_workers_pass_what_one_does(pytester: pytest.Pytester) -> None:
+def test_two_workers_pass_what_one_does(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Three processes start: without the plugins of other packages that happen to be installed.
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    write(pytester.path / "pytest.ini", "[pytest]\nfilterwarnings = error\n")
     for number in range(4):
         write(pytester.path / f"scenarios/told_{number}.toml", TOLD)
 
-    result = pytester.runpytest_subprocess("--assay", "-n", "2", "scenarios/")
+    result = pytester.runpytest_subprocess(
+        "-p", "xdist", "-p", "assay.pytest_plugin", "--assay", "-n", "2", "scenarios/"
+    )
 
     result.assert_outcomes(passed=4)
 
