@@ -11,6 +11,7 @@ from assay.stores.checks import checked_characters, checked_limit, checked_names
 from assay.stores.concurrent import both
 from assay.stores.protocols import Archive, Embedder, KeywordIndex, Ranked, VectorIndex
 from assay.stores.records import ArchiveTurn, Candidate, MemoryRecord, Namespace, RecordId
+from assay.stores.spreading import LOOK_AHEAD, is_spread, spread
 
 _RANK_OFFSET = 60
 """Reciprocal rank fusion's constant (Cormack, Clarke and Büttcher, 2009)."""
@@ -40,7 +41,8 @@ class HybridRetriever:
 
     Both searches rank every record of the namespace, superseded and expired ones included; those
     are dropped after fusion, deeper lists being fetched until ``limit`` current ones are found or
-    the bank has no more. A score is the sum of ``1 / (60 + rank)`` over both lists, divided by its
+    the bank has no more. No outside source takes more than half of the places while others are
+    there (``spread``). A score is the sum of ``1 / (60 + rank)`` over both lists, divided by its
     maximum: in (0, 1], 1 for the record that is first in both.
     """
 
@@ -88,7 +90,7 @@ class HybridRetriever:
     async def _current(
         self, namespace: Namespace, ranking: Sequence[Ranked], limit: int, at: datetime
     ) -> list[Candidate]:
-        """The first ``limit`` of a ranking that hold at ``at``."""
+        """The first ``limit`` that hold at ``at``, no outside source crowding others out."""
         scores = dict(ranking)
         ids = list(scores)
         found: list[Candidate] = []
@@ -97,9 +99,10 @@ class HybridRetriever:
             chunk = ids[start : start + 2 * limit]
             records = await self._records.current_among(namespace, chunk, at=at)
             found += [Candidate(record=r, score=scores[r.id]) for r in records]
-            if len(found) >= limit:
+            seen_enough = start >= LOOK_AHEAD * limit and len(found) >= limit
+            if seen_enough or is_spread(found, limit):
                 break
-        return found[:limit]
+        return spread(found, limit)
 
 
 def first_depth(limit: int) -> int:
