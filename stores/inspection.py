@@ -194,7 +194,7 @@ def _look_into(path: Path, found: _Found) -> None:
     if not path.exists():
         raise StoreCorrupt(f"{path.name} is missing")
     check_header(path)
-    with closing(connect_read_only(path)) as connection:
+    with closing(connect_read_only(path, alone=_is_alone(path))) as connection:
         connection.execute("BEGIN")
         found.format = one_int(connection, "PRAGMA user_version")
         with found.noting():
@@ -208,6 +208,12 @@ def _look_into(path: Path, found: _Found) -> None:
             with found.noting():
                 if number := one_int(connection, sql):
                     found.damage.append(f"{number} {what}")
+
+
+def _is_alone(path: Path) -> bool:
+    """Whether no log is beside the file: nobody has it open, and it is all there is."""
+    log = path.with_name(f"{path.name}-wal")
+    return not log.exists() or log.stat().st_size == 0
 
 
 def _check_pages(connection: sqlite3.Connection, found: _Found) -> None:

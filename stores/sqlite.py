@@ -274,9 +274,14 @@ def _marked(connection: sqlite3.Connection, path: Path) -> Watermark:
     return mark
 
 
-def connect_read_only(path: Path) -> sqlite3.Connection:
-    """A connection that cannot change the file or its log, not even by closing."""
-    uri = f"{path.absolute().as_uri()}?mode=ro"
+def connect_read_only(path: Path, *, alone: bool = False) -> sqlite3.Connection:
+    """A connection that cannot change the file or its log, not even by closing.
+
+    Args:
+        path: The file.
+        alone: Nobody has it open and it has no log; no file is made beside it then.
+    """
+    uri = f"{path.absolute().as_uri()}?mode=ro{'&immutable=1' if alone else ''}"
     return sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None)
 
 

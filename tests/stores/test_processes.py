@@ -24,10 +24,14 @@ from pathlib import Path
 
 import anyio
 import anyio.to_thread
+import structlog
 
 from assay.stores.bank import open_bank
 from assay.stores.embeddings import HashingEmbedder
 from assay.stores.records import MemoryRecord, Namespace, Origin, RecordId
+
+
+structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
 
 
 class NoonClock:
