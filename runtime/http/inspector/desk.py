@@ -23,6 +23,11 @@ class Desk(Protocol):
         """Over the bank that is inspected."""
         ...
 
+    @property
+    def model(self) -> str:
+        """What clients call the model."""
+        ...
+
     def tenant_of(self, key: str) -> str | None:
         """The tenant an API key belongs to; ``None`` if it is no key of this service."""
         ...

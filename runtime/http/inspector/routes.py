@@ -4,10 +4,12 @@ Names of users, turns and records stand in the query, so that none can be taken 
 is asked for is looked up in the visitor's own tenant: another one's id is as unknown as any other.
 """
 
+import shlex
 from collections.abc import Awaitable, Callable, Mapping
 from importlib.resources import files
 from typing import Final, TypeAlias
 
+import msgspec
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
@@ -174,7 +176,7 @@ class Inspector:
             users=fitting[:USERS_SHOWN],
             many=many,
             search=search,
-            **_first_words(request),
+            **self._first_words(request),
         )
 
     async def _conversations(self, request: Request, visitor: Visitor) -> Response:
@@ -185,7 +187,7 @@ class Inspector:
             frame,
             conversations=conversations,
             memories=0 if conversations else len(await reader.rows()),
-            **_first_words(request),
+            **self._first_words(request),
         )
 
     async def _conversation(self, request: Request, visitor: Visitor) -> Response:
@@ -291,6 +293,22 @@ class Inspector:
         )
         return Reader(self._desk.runtime, namespace), frame
 
+    def _first_words(self, request: Request) -> dict[str, object]:
+        """What to do when there is nothing to see yet."""
+        body = {
+            "model": self._desk.model,
+            "user": request.query_params.get("u", "ann"),
+            "messages": [{"role": "user", "content": "My cat is called Miso."}],
+        }
+        return {
+            "first_words": "Send a first message through the API, as your chatbot would:",
+            "first_command": (
+                f"curl {request.base_url}v1/chat/completions \\\n"
+                "  -H 'Authorization: Bearer YOUR-KEY' -H 'Content-Type: application/json' \\\n"
+                f"  -d {shlex.quote(msgspec.json.encode(body).decode())}"
+            ),
+        }
+
     def _page(self, page: str, frame: Frame, **data: object) -> Response:
         return _html(self._pages.render(page, frame, **data), 200)
 
@@ -326,19 +344,6 @@ def _wanted(request: Request, name: str) -> str:
     if not value:
         raise ConfigError(f"the address names no {name!r}; follow a link from the users' page")
     return value
-
-
-def _first_words(request: Request) -> dict[str, object]:
-    """What to do when there is nothing to see yet."""
-    return {
-        "first_words": "Send a first message through the API, as your chatbot would:",
-        "first_command": (
-            f"curl {request.base_url}v1/chat/completions -H 'Authorization: Bearer YOUR-KEY' \\\n"
-            "  -H 'Content-Type: application/json' \\\n"
-            '  -d \'{"model": "assay", "user": "ann", "messages": '
-            '[{"role": "user", "content": "My cat is called Miso."}]}\''
-        ),
-    }
 
 
 async def _to_first_page(request: Request) -> Response:

@@ -36,6 +36,10 @@ class TestDesk:
     def runtime(self) -> Runtime:
         return self._runtime
 
+    @property
+    def model(self) -> str:
+        return "scripted"
+
     def tenant_of(self, key: str) -> str | None:
         return KEYS.get(key)
 
