@@ -48,7 +48,7 @@ TEXTS = ["Rex likes carrots.", "Rex likes the ball."]
     ['Here you go:\n```json\n{"needed": 2}\n```', '{"needed":2} hope it helps', "Use ```\n2```"],
 )
 def test_o07_a_verdict_inside_prose_is_read(said: str) -> None:
-    assert chosen_of(said, TEXTS) == {1}
+    assert chosen_of(said, TEXTS) == frozenset({1})
 
 
 @pytest.mark.parametrize("said", ["[]", "{}", "", "```json\n```", "certainly!"])
