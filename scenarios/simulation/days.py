@@ -153,7 +153,7 @@ class _User:
         return Days(rollout, tuple(self._notes), self._channels, self._values)
 
     def _life(self, number: int, fact: Fact) -> _Life:
-        order = [fact.values[i] for i in self._rng.permutation(len(fact.values))]
+        order = [fact.values[i] for i in self._order(len(fact.values))]
         half = (len(order) + 1) // 2
         changes = min(int(self._rng.poisson(fact.changes)), half - 1)
         days = sorted(self._rng.uniform(0, self._span, size=changes).tolist())
@@ -168,7 +168,7 @@ class _User:
                 yield from self._slipped_in(injection, name, blocks)
         room = self._simulation.turns - sum(map(len, blocks))
         blocks += [[self._chat(f"chatter-{number}-{i}")] for i in range(room)]
-        for index in self._rng.permutation(len(blocks)):
+        for index in self._order(len(blocks)):
             for chat in blocks[index]:
                 yield self._step(chat, day)
 
@@ -185,7 +185,7 @@ class _User:
                 blocks.append(block)
         wanted = round(self._simulation.questions * self._simulation.turns) - len(asked)
         others = [life for life in askable if life not in asked]
-        picks = self._rng.permutation(len(others))[: max(0, wanted)]
+        picks = self._order(len(others))[: max(0, wanted)]
         blocks += [[_Chat(asks=others[index])] for index in picks]
         plants = sum(one.channel == "planted_turn" for one in self._simulation.inject)
         return list(_fitting(blocks, self._simulation.turns - plants))
@@ -275,6 +275,9 @@ class _User:
             if name not in words:
                 words[name] = self._one_of(self._simulation.fill[name])
         return PLACEHOLDER.sub(lambda found: words[found[1]], text)
+
+    def _order(self, n: int) -> list[int]:
+        return [int(place) for place in self._rng.permutation(n)]
 
     def _one_of(self, texts: Sequence[str]) -> str:
         return texts[int(self._rng.integers(len(texts)))]

@@ -147,7 +147,18 @@ def _of_a_fact(fact: Fact, place: Place) -> Iterator[_Problem]:
 
 def _of_goals(simulation: Simulation) -> Iterator[_Problem]:
     known = [fact.name for fact in simulation.fact]
+    plants = sum(injection.channel == "planted_turn" for injection in simulation.inject)
+    room = simulation.turns - plants
+    if room < 1:
+        sentence = f"expected more turns per session than the {plants} that may be planted"
+        yield _Problem(("turns",), f"{sentence}, got {simulation.turns}")
     for number, goal in enumerate(simulation.goal):
+        if len(goal.needs) + 1 > room:
+            sentence = f"goal {goal.name!r} takes {len(goal.needs) + 1} turns"
+            yield _Problem(
+                ("goal", number, "needs"),
+                f"{sentence}, but a session has {room} beside planted ones",
+            )
         for name in goal.needs:
             if name not in known:
                 sentence = f"goal {goal.name!r} needs {name!r}, which is no fact"

@@ -326,6 +326,8 @@ def test_three_simulations_ship() -> None:
         ("stew in {town}", "stew in {twon}", r"line 57: unknown placeholder .*did you mean 'town'"),
         ("T18:00:00Z", "T18:00:00", r"line 3: expected a start with an offset"),
         ('texts = ["The weather in {town} is mild."]', "", r"expected texts of the noise"),
+        ("turns = 6", "turns = 1", r"line 7: expected more turns per session than the 1 that may"),
+        ("turns = 6", "turns = 3", r"line 37: goal 'get fit' takes 3 turns, but a session has 2"),
         ("title =", "title", r"expected TOML"),
     ],
 )
