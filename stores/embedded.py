@@ -14,7 +14,7 @@ from assay.stores.hybrid import DEEPER, first_depth, fused
 from assay.stores.protocols import Embedder, FloatMatrix, Ranked
 from assay.stores.records import Candidate, Namespace
 from assay.stores.rows import match_expression
-from assay.stores.spreading import LOOK_AHEAD, is_spread, spread
+from assay.stores.spreading import is_spread, spread
 from assay.stores.sqlite import Database
 from assay.stores.sqlite_records import current_among, matches, newest_version
 
@@ -82,7 +82,6 @@ def _current(
         chunk = ids[start : start + 2 * limit]
         records = current_among(connection, question.namespace, chunk, question.at)
         found += [Candidate(record=r, score=scores[r.id]) for r in records]
-        seen_enough = start >= LOOK_AHEAD * limit and len(found) >= limit
-        if seen_enough or is_spread(found, limit):
+        if is_spread(found, limit):
             break
     return spread(found, limit)

@@ -11,7 +11,7 @@ from assay.stores.checks import checked_characters, checked_limit, checked_names
 from assay.stores.concurrent import both
 from assay.stores.protocols import Archive, Embedder, KeywordIndex, Ranked, VectorIndex
 from assay.stores.records import ArchiveTurn, Candidate, MemoryRecord, Namespace, RecordId
-from assay.stores.spreading import LOOK_AHEAD, is_spread, spread
+from assay.stores.spreading import is_spread, spread
 
 _RANK_OFFSET = 60
 """Reciprocal rank fusion's constant (Cormack, Clarke and Büttcher, 2009)."""
@@ -99,8 +99,7 @@ class HybridRetriever:
             chunk = ids[start : start + 2 * limit]
             records = await self._records.current_among(namespace, chunk, at=at)
             found += [Candidate(record=r, score=scores[r.id]) for r in records]
-            seen_enough = start >= LOOK_AHEAD * limit and len(found) >= limit
-            if seen_enough or is_spread(found, limit):
+            if is_spread(found, limit):
                 break
         return spread(found, limit)
 

@@ -6,9 +6,6 @@ from typing import Final
 
 from assay.stores.records import Candidate, Origin
 
-LOOK_AHEAD: Final = 4
-"""Times ``limit`` ranked records that are looked through for other sources."""
-
 _CAPPED: Final = frozenset({"external", "tool"})
 
 
