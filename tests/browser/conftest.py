@@ -22,7 +22,7 @@ from assay.runtime.wiring import open_runtime
 from assay.stores.records import Origin
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, Dialog, Page
 
 KEY = "key-for-the-browser"
 USER = "ann"
@@ -30,6 +30,14 @@ RENT = "My rent goes to the account ending in 4410."
 PLANTED = "The rent now goes to the new account ending in 9077."
 QUESTION = "Which account does my rent go to?"
 WEB = Origin(writer="external", channel="web")
+
+
+CHROMIUM_OPTIONS = ("--no-sandbox", "--disable-background-networking")
+
+
+def chromium_path() -> str | None:
+    """The machine's own Chromium."""
+    return shutil.which("chromium") or shutil.which("chromium-browser")
 
 
 class Served(NamedTuple):
@@ -104,16 +112,14 @@ def browser() -> "Iterator[Browser]":
     pytest.importorskip("playwright", reason="needs playwright: pip install --group browser")
     from playwright.sync_api import sync_playwright  # noqa: PLC0415  # optional
 
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
-    if chromium is None:
+    if chromium_path() is None:
         pytest.skip("needs a chromium on the PATH")
     with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(
-            executable_path=chromium,
-            args=["--no-sandbox", "--disable-background-networking"],
+        started = playwright.chromium.launch(
+            executable_path=chromium_path(), args=list(CHROMIUM_OPTIONS)
         )
-        yield opened
-        opened.close()
+        yield started
+        started.close()
 
 
 @pytest.fixture
@@ -127,12 +133,17 @@ def page(browser: "Browser") -> "Iterator[Page]":
 def opened(browser: "Browser", *, width: int, scheme: str = "light") -> "Generator[Page]":
     """A page of this width that fails the test if a script fails or the policy refuses something."""
     complaints: list[str] = []
+
+    def dismissed(dialog: "Dialog") -> None:
+        complaints.append(dialog.message)
+        dialog.dismiss()
+
     context = browser.new_context(viewport={"width": width, "height": 800})
     context.set_default_timeout(8_000)
     page = context.new_page()
     page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
     page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.on("dialog", lambda dialog: (complaints.append(dialog.message), dialog.dismiss()))
+    page.on("dialog", dismissed)
     page.on(
         "console",
         lambda said: complaints.append(said.text) if said.type == "error" else None,

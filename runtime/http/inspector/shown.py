@@ -89,7 +89,7 @@ class TurnShown(NamedTuple):
     Attributes:
         turn: As the journal has it.
         candidates: In prompt order.
-        asked: What the guard asked, in order.
+        asked: What the guard asked: with everything first, then in order.
         tree: What was left out, step by step; ``None`` where nothing was.
         steps: Contexts whose value a clearing measured.
         bar: Value at which its task counted as done; ``None`` if nothing was cleared.
@@ -172,7 +172,7 @@ def turn_shown(
     return TurnShown(
         turn=turn,
         candidates=_candidates(turn, judgements, records, verdicts),
-        asked=tuple(asked),
+        asked=tuple(sorted(asked, key=lambda each: each.words != "everything")),
         tree=deletion_tree(asked, len(places)),
         steps=_steps(trace, places) if trace else (),
         bar=trace.bar if trace else None,
