@@ -20,7 +20,7 @@ def make_server(runtime: Runtime, *, user: str) -> MCPServer:
         runtime: Holds the bank and the guard.
         user: Whose memory; a client of this server reaches nobody else's.
     """
-    server: MCPServer = MCPServer("assay", instructions=_INSTRUCTIONS)
+    server: MCPServer = MCPServer("assay", instructions=_INSTRUCTIONS, log_level="WARNING")
     memory = _Memory(runtime, user)
     for tool in (memory.remember, memory.recall, memory.why, memory.correct, memory.forget):
         server.tool()(tool)

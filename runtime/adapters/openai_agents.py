@@ -91,7 +91,7 @@ def _last_user_item(items: list[TResponseInputItem]) -> int | None:
 
 
 def _text(item: TResponseInputItem) -> str:
-    content = cast("object", item.get("content", ""))
+    content: object = item.get("content", "")
     if isinstance(content, str):
         return content
     parts = cast("list[dict[str, object]]", content if isinstance(content, list) else [])

@@ -112,7 +112,7 @@ def _entries(raw: bytes, name: str) -> list[dict[str, Any]]:
     for key in ("results", "memories", "items", "messages"):
         if isinstance(whole, dict) and isinstance(whole.get(key), list):
             whole = whole[key]
-    found = cast("list[Any]", whole if isinstance(whole, list) else [whole])
+    found: list[Any] = whole if isinstance(whole, list) else [whole]
     if not all(isinstance(entry, dict) for entry in found):
         raise ConfigError(f"{name}: expected JSON objects, got something else among them")
     return found
