@@ -91,7 +91,7 @@ class Told:
             valid_from=record.valid_from,
             valid_to=record.valid_to,
             supersedes=self._names.get(old, "") if old else "",
-            turn=source if source in known else "",
+            turn=source if source and source in known else "",
         )
 
     def _turn(self, message: MessageReceived) -> Turn:

@@ -7,16 +7,20 @@ runner can name, select and repeat it like any other file.
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from assay.errors import ScenarioError
 from assay.runtime.naming import close_names
 from assay.scenarios.cases.exact_suites import check_game, check_reduction, name_of, spread
 from assay.scenarios.cases.files import CaseFile
+from assay.scenarios.cases.schema import Case
 from assay.scenarios.cases.translating import case_of
 from assay.scenarios.cases.trying import Unmet, tried
 from assay.scenarios.games import cohort
 from assay.scenarios.schema import Scenario
+
+if TYPE_CHECKING:
+    from assay.scenarios.attacks_data import AttackCase
 
 SUFFIX = ".suite"
 SHIPPED = "shipped"
@@ -112,9 +116,13 @@ def _tried(suite: str, scenarios: Sequence[Scenario]) -> Iterator[Sample]:
         case = case_of(scenario)
         family, name = scenario.key.family, scenario.example.id
         name = name if name.startswith(family) else f"{family}-{name}"
-        path = Path(f"suite:{suite}")
-        file = CaseFile(path=path, line=1, name=name, case=case, alone=False)
-        yield Sample(name, partial(_failure, file))
+        yield _sample(suite, name, case)
+
+
+def _sample(suite: str, name: str, case: Case) -> Sample:
+    path = Path(f"suite:{suite}")
+    file = CaseFile(path=path, line=1, name=name, case=case, alone=False)
+    return Sample(name, partial(_failure, file))
 
 
 def _failure(file: CaseFile, budget: int | None) -> Failed | None:
@@ -124,6 +132,33 @@ def _failure(file: CaseFile, budget: int | None) -> Failed | None:
         missed = all(finding.rule == "admitted_any" for finding in unmet.found)
         return Failed(str(unmet), missed and not unmet.played.refused)
     return None
+
+
+def _locomo_faults(size: int, data: Path | None) -> Iterator[Sample]:
+    from assay.scenarios.cases.fault_suite import fault_cases  # noqa: PLC0415
+
+    folder = _given("locomo-faults", data, "what `assay faults build` wrote").parent
+    for name, case in fault_cases(folder, size, seed=_SEED):
+        yield _sample("locomo-faults", name, case)
+
+
+def _attacks(size: int, data: Path | None) -> Iterator[Sample]:
+    from assay.scenarios.cases.attack_suite import attack_cases  # noqa: PLC0415
+
+    path = _given("attacks", data, "attacks.jsonl")
+    for case in attack_cases(path, size):
+        yield Sample(case.case, partial(_attacked, case))
+
+
+def _attacked(case: "AttackCase", budget: int | None) -> Failed | None:
+    from assay.scenarios.cases.attack_suite import is_harmed, played, told_attack  # noqa: PLC0415
+
+    row = played(case)
+    over = budget is not None and row.evaluations > budget
+    if over or is_harmed(row):
+        budgeted = f"over the budget of {budget} evaluations\n" if over else ""
+        return Failed(budgeted + told_attack(case, row))
+    return None if row.right and not row.lost else Failed(told_attack(case, row), missed=True)
 
 
 def _games(size: int, _data: Path | None) -> Iterator[Sample]:
@@ -150,8 +185,10 @@ def _given(suite: str, data: Path | None, name: str) -> Path:
 
 
 _MAKERS: dict[str, Maker] = {
+    "attacks": _attacks,
     "causal-locomo": _causal_locomo,
     "families": _families,
     "games": _games,
     "jointcorebench": _jointcorebench,
+    "locomo-faults": _locomo_faults,
 }

@@ -4,6 +4,7 @@ import json
 from datetime import datetime
 from importlib.resources import files
 from pathlib import Path
+from typing import cast
 
 import msgspec
 import tomlkit
@@ -83,7 +84,9 @@ def _plain(value: object) -> object:
     if isinstance(value, msgspec.Struct):
         return _shown(value)
     if isinstance(value, tuple):
-        return [_plain(item) for item in value]  # pyright: ignore[reportUnknownVariableType]
+        return [
+            _plain(item) for item in cast("tuple[object, ...]", value)
+        ]  # nothing else is in one
     return value
 
 

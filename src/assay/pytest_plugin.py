@@ -13,6 +13,9 @@ Two fixtures for tests of your own, with or without ``--assay``::
             await runtime.session(user="u1").send("My cat is called Miso.")
 """
 
+# pyright: reportUnknownMemberType=false
+# pytest gives the constructors of its nodes no types.
+
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -188,7 +191,7 @@ class SampleItem(_Item):
     def runtest(self) -> None:
         failed = self._sample.check(self.config.getoption("assay_budget"))
         if failed and failed.missed:
-            pytest.xfail(f"no useful memory was admitted\n{failed.text}")
+            pytest.xfail(f"nothing harmful came in, but not all that is useful\n{failed.text}")
         if failed:
             raise _Failed(failed.text)
 
@@ -215,7 +218,7 @@ def _try(file: "CaseFile", config: pytest.Config) -> "Played":
     from assay.scenarios.cases.trying import tried  # noqa: PLC0415
 
     return tried(
-        file, record=config.getoption("assay_record"), budget=config.getoption("assay_budget")
+        file, record=bool(config.getoption("assay_record")), budget=config.getoption("assay_budget")
     )
 
 
@@ -268,7 +271,7 @@ def assay_runtime(
         return runtime_for(
             test=request.path,
             name=request.node.name,
-            record=request.config.getoption("assay_record"),
+            record=bool(request.config.getoption("assay_record")),
             options=options,
         )
 

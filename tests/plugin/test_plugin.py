@@ -3,21 +3,26 @@
 import json
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
-# What the plugin loads when it is used, loaded here: a library in C cannot be loaded twice, and
-# pytester forgets what a run inside it has loaded.
-import assay.runtime.wiring
-import assay.scenarios.cases.fixtures
-import assay.scenarios.cases.suites
-import assay.scenarios.causal_locomo
-import assay.scenarios.families  # noqa: F401
-
 from .support import CONTESTED, INI, TOLD, UNMET, write
 
 pytest_plugins = ["pytester"]
+
+# What the plugin loads when it is used, loaded here: a library in C cannot be loaded twice, and
+# pytester forgets what a run inside it has loaded.
+for _used in (
+    "runtime.wiring",
+    "scenarios.causal_locomo",
+    "scenarios.families",
+    "scenarios.attacks",
+    "scenarios.cases.fixtures",
+    "scenarios.cases.suites",
+):
+    import_module(f"assay.{_used}")
 
 
 @pytest.fixture(autouse=True)
