@@ -102,7 +102,37 @@ CREATE TABLE cache_records (
 CREATE INDEX cache_records_by_row ON cache_records (cache_number);
 """
 
-MIGRATIONS = (_FIRST,)
+_SECOND = """
+-- key_id: of the key the payload is encrypted with; NULL: written by an earlier release as it
+-- is; empty: erased with its subject
+ALTER TABLE journal ADD COLUMN key_id BLOB;
+CREATE TABLE subject_keys (
+  owner TEXT PRIMARY KEY,
+  id BLOB NOT NULL,
+  key BLOB NOT NULL
+) WITHOUT ROWID;
+
+CREATE TABLE erased_turns (
+  namespace TEXT NOT NULL,
+  id TEXT NOT NULL,
+  PRIMARY KEY (namespace, id)
+) WITHOUT ROWID;
+
+-- what stands in the place of an erased entry, so that a restored backup is mended too
+CREATE TABLE erased_entries (
+  session TEXT NOT NULL,
+  sequence INTEGER NOT NULL,
+  payload BLOB NOT NULL,
+  PRIMARY KEY (session, sequence)
+) WITHOUT ROWID;
+
+CREATE TABLE erased_subjects (id BLOB PRIMARY KEY, namespace TEXT NOT NULL) WITHOUT ROWID;
+
+-- rows are erased in one transaction; what is left to do after it is in here until it is done
+CREATE TABLE unfinished_erasures (number INTEGER PRIMARY KEY, namespace TEXT NOT NULL);
+"""
+
+MIGRATIONS = (_FIRST, _SECOND)
 
 FORMAT = len(MIGRATIONS)
 """The format this release writes; kept in SQLite's ``user_version``."""
@@ -144,14 +174,14 @@ def migrate(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def check_pages(connection: sqlite3.Connection, path: Path) -> None:
-    """Look at every page once; about 0.3 s for 100 MB.
+    """Look at every page and index entry once; about 7 us a record.
 
     A damaged page header can hide rows without any error when they are read; only this notices.
 
     Raises:
         StoreCorrupt: If a page is not well formed.
     """
-    finding: str = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+    finding: str = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
     if finding != "ok":
         raise StoreCorrupt(f"the bank {path} is damaged: {finding}; {REMEDY}")
 

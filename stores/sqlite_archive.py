@@ -11,7 +11,7 @@ from assay.stores.checks import (
     checked_namespace,
     checked_turn,
 )
-from assay.stores.records import ArchiveTurn, Namespace, SessionId
+from assay.stores.records import ArchiveTurn, Namespace, SessionId, TurnId
 from assay.stores.rows import (
     encoded,
     indexed_words,
@@ -119,9 +119,48 @@ def _append(connection: sqlite3.Connection, batch: Sequence[_Prepared]) -> None:
             "SELECT body, seal FROM turns WHERE namespace = ? AND id = ?", (turn.namespace, turn.id)
         ).fetchone()
         if known is None:
+            _refuse_erased(connection, turn)
             _insert(connection, turn, body, sealed, words)
         elif known[0] != body and opened(ArchiveTurn, turn.namespace, *known) != turn:
             raise ConflictingWrite(f"turn {turn.id!r} exists with other content")
+
+
+def erase_turns(
+    connection: sqlite3.Connection, namespace: Namespace, turn_ids: Sequence[TurnId]
+) -> int:
+    """Remove turns and their words and leave tombstones; gives how many were there."""
+    there = sum(_remove(connection, namespace, turn_id) for turn_id in turn_ids)
+    connection.executemany(
+        "INSERT OR IGNORE INTO erased_turns VALUES (?, ?)",
+        [(namespace, turn_id) for turn_id in turn_ids],
+    )
+    if there:
+        # As with records: deleting only marks, merging drops the words.
+        connection.execute("INSERT INTO turns_words (turns_words) VALUES ('optimize')")
+    return there
+
+
+def _remove(connection: sqlite3.Connection, namespace: Namespace, turn_id: TurnId) -> bool:
+    row = connection.execute(
+        "DELETE FROM turns WHERE namespace = ? AND id = ? RETURNING number, body, seal",
+        (namespace, turn_id),
+    ).fetchone()
+    if row is None:
+        return False
+    number, body, sealed = row
+    turn = opened(ArchiveTurn, namespace, body, sealed)
+    connection.execute(
+        "INSERT INTO turns_words (turns_words, rowid, owner, words) VALUES ('delete', ?, ?, ?)",
+        (number, owner_token(namespace), indexed_words(f"{turn.speaker} {turn.text}")),
+    )
+    return True
+
+
+def _refuse_erased(connection: sqlite3.Connection, turn: ArchiveTurn) -> None:
+    if connection.execute(
+        "SELECT 1 FROM erased_turns WHERE namespace = ? AND id = ?", (turn.namespace, turn.id)
+    ).fetchone():
+        raise ConflictingWrite(f"turn {turn.id!r} was erased and may not come back")
 
 
 def _insert(

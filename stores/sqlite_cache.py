@@ -24,6 +24,10 @@ _PAGE = """
 SELECT number, key, value, request, record_ids, seal FROM cache
 WHERE namespace = ? AND number > ? ORDER BY number LIMIT ?
 """
+_NUMBERS = """
+SELECT c.number FROM json_each(:keys) asked
+CROSS JOIN cache c ON c.namespace = :namespace AND c.key = asked.value
+"""
 _FORGOTTEN = """
 SELECT DISTINCT r.cache_number FROM json_each(:ids) asked
 CROSS JOIN cache_records r ON r.namespace = :namespace AND r.record_id = asked.value
@@ -70,8 +74,9 @@ class SqliteCache:
 
     async def forget(self, namespace: Namespace, record_ids: Sequence[RecordId]) -> int:
         checked_namespace(namespace)
-        values = {"namespace": namespace, "ids": _json(record_ids)}
-        forgotten = await self._database.write(lambda connection: _forget(connection, values))
+        forgotten = await self._database.write(
+            lambda connection: forget_records(connection, namespace, record_ids)
+        )
         if forgotten:
             await self._database.truncate_log()
         return forgotten
@@ -104,8 +109,21 @@ def _put(connection: sqlite3.Connection, namespace: Namespace, rows: Sequence[Ca
             )
 
 
-def _forget(connection: sqlite3.Connection, values: dict[str, str]) -> int:
-    numbers = connection.execute(_FORGOTTEN, values).fetchall()
+def forget_keys(connection: sqlite3.Connection, namespace: Namespace, keys: Sequence[str]) -> int:
+    """Drop rows by key; gives how many were there."""
+    values = {"namespace": namespace, "keys": _json(keys)}
+    return _drop(connection, connection.execute(_NUMBERS, values).fetchall())
+
+
+def forget_records(
+    connection: sqlite3.Connection, namespace: Namespace, record_ids: Sequence[RecordId]
+) -> int:
+    """Drop every row that lists one of these; gives how many."""
+    values = {"namespace": namespace, "ids": _json(record_ids)}
+    return _drop(connection, connection.execute(_FORGOTTEN, values).fetchall())
+
+
+def _drop(connection: sqlite3.Connection, numbers: Sequence[tuple[int]]) -> int:
     connection.executemany("DELETE FROM cache_records WHERE cache_number = ?", numbers)
     connection.executemany("DELETE FROM cache WHERE number = ?", numbers)
     return len(numbers)

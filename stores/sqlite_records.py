@@ -121,7 +121,7 @@ class SqliteRecords:
         checked_namespace(namespace)
         distinct = list(dict.fromkeys(record_ids))
         erased = await self._database.write(
-            lambda connection: _erase(connection, namespace, distinct)
+            lambda connection: erase_records(connection, namespace, distinct)
         )
         if erased:
             await self._database.truncate_log()
@@ -232,9 +232,10 @@ def _changes(connection: sqlite3.Connection, namespace: Namespace, after: int) -
     return Changes(records, [RecordId(i) for _, i in erased], max([after, *last]))
 
 
-def _erase(
+def erase_records(
     connection: sqlite3.Connection, namespace: Namespace, record_ids: Sequence[RecordId]
 ) -> int:
+    """Remove records and their words and leave tombstones; gives how many were there."""
     version = one_int(connection, _NEWEST)
     there = [record_id for record_id in record_ids if _remove(connection, namespace, record_id)]
     for number, record_id in enumerate(there, start=version + 1):

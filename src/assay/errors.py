@@ -5,6 +5,7 @@ AssayError
 ├── StoreError
 │   ├── RecordNotFound         no record under this id in this namespace
 │   ├── ConflictingWrite       an id was written again with other content
+│   ├── ErasedInput            what was asked for was erased with its subject
 │   ├── StoreClosed            the bank was used after it was closed
 │   ├── StoreCorrupt           what is on disk is not what was written
 │   ├── NewerFormat            the bank was written by a newer Assay
@@ -50,6 +51,10 @@ class RecordNotFound(StoreError):
 
 class ConflictingWrite(StoreError):
     """An id was written again with other content; the first content stands."""
+
+
+class ErasedInput(StoreError):
+    """What was asked for was erased with its subject; nothing brings it back."""
 
 
 class StoreClosed(StoreError):
