@@ -19,10 +19,12 @@ from assay.guards.protocols import (
     ChatModel,
     Decision,
     EvidenceSource,
+    Experimenter,
     Guard,
     Ledger,
     LikelihoodModel,
     OnGuardFailure,
+    Outcome,
     Parameters,
     Renderer,
 )
@@ -153,7 +155,10 @@ class _Bench(NamedTuple):
         laboratory = self._laboratory(candidates, cache)
         case = Case(question=self.example.question, candidates=candidates, evidence=self.evidence)
         on_failure = self.config.settings.guard.on_guard_failure
-        decision = await reviewed(self.equipment.guard(method), case, laboratory, on_failure)
+        # A deadline makes "no answer" an outcome; without one the run stops here and goes on later.
+        has_deadline = self.config.settings.budget.seconds is not None
+        experimenter = laboratory if has_deadline else Insisting(laboratory)
+        decision = await reviewed(self.equipment.guard(method), case, experimenter, on_failure)
         status, answer = await self._answer(decision, candidates, laboratory)
         lost = [paid for key, paid in earlier.items() if key not in cache.noted]
         return Row(
@@ -249,10 +254,39 @@ class _Bench(NamedTuple):
         return "truncated" if completion.finish_reason == "length" else "answered", completion.text
 
 
+class Insisting:
+    """A laboratory in which a model that cannot be reached ends the run, which can be resumed.
+
+    A decision made in spite of it would stand in the results, and no resume would take it again.
+
+    Args:
+        laboratory: The real one.
+    """
+
+    def __init__(self, laboratory: Experimenter) -> None:
+        self._laboratory = laboratory
+
+    async def outcomes(self, asks: Sequence[Ask]) -> list[Outcome]:
+        """One outcome per ask.
+
+        Raises:
+            ModelUnavailable: If one of them is that; those answered are in the cache.
+        """
+        outcomes = await self._laboratory.outcomes(asks)
+        for outcome in outcomes:
+            if outcome.status == "unavailable":
+                raise ModelUnavailable(outcome.detail)
+        return outcomes
+
+    def ledger(self) -> Ledger:
+        """Of the real one."""
+        return self._laboratory.ledger()
+
+
 async def reviewed(
     guard: Guard,
     case: Case,
-    laboratory: Laboratory,
+    laboratory: Experimenter,
     on_failure: OnGuardFailure = "withhold_all",
 ) -> Decision:
     """The guard's decision; where it cannot decide, the policy's, and the decision says so.

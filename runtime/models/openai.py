@@ -99,14 +99,7 @@ class OpenAIModel:
 
     async def _fetch(self, body: dict[str, object], assembler: Assembler) -> None:
         response = await self._client.post(_PATH, cast_to=httpx2.Response, body=body)
-        try:
-            answer: object = json.loads(response.content)
-        except _NO_JSON as error:
-            kind = response.headers.get("content-type", "no content type")
-            raise MalformedAnswer(
-                f"expected JSON from {self.identity}, got {kind!r} starting {response.content[:40]!r}"
-            ) from error
-        assembler.add(answer, streamed=False)
+        assembler.add(self._json_of(response), streamed=False)
 
     async def _stream(self, body: dict[str, object], assembler: Assembler) -> None:
         body = {**body, "stream": True, "stream_options": {"include_usage": True}}
@@ -114,6 +107,11 @@ class OpenAIModel:
             _PATH, cast_to=object, body=body, stream=True, stream_cls=openai.AsyncStream[object]
         )
         async with stream:
+            if _kind(stream.response).startswith("application/json"):
+                # Some endpoints do not stream whatever they are asked for.
+                await stream.response.aread()
+                assembler.add(self._json_of(stream.response), streamed=False)
+                return
             try:
                 async for chunk in stream:
                     assembler.add(chunk, streamed=True)
@@ -123,9 +121,19 @@ class OpenAIModel:
             self._require_events(stream.response, assembler)
             raise Failed("the stream was cut off", is_final=assembler.has_text)
 
+    def _json_of(self, response: httpx2.Response) -> object:
+        try:
+            answer: object = json.loads(response.content)
+        except _NO_JSON as error:
+            raise MalformedAnswer(
+                f"expected JSON from {self.identity}, got {_kind(response)!r} "
+                f"starting {response.content[:40]!r}"
+            ) from error
+        return answer
+
     def _require_events(self, response: httpx2.Response, assembler: Assembler) -> None:
         """A page that is no stream was not cut off: asking again would bring the same page."""
-        kind = response.headers.get("content-type", "no content type")
+        kind = _kind(response)
         if not assembler.has_text and not kind.startswith("text/event-stream"):
             raise MalformedAnswer(f"expected a stream from {self.identity}, got {kind!r}")
 
@@ -140,6 +148,10 @@ class OpenAIModel:
         if len(self._noticed) < 100:  # noqa: PLR2004 - an endpoint that invents names must not fill memory
             self._noticed.add(answered)
         self._log.warning("model.answered_as_another", asked=asked, answered=answered[:100])
+
+
+def _kind(response: httpx2.Response) -> str:
+    return response.headers.get("content-type", "no content type")
 
 
 @asynccontextmanager

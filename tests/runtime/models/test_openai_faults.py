@@ -361,6 +361,15 @@ async def test_an_error_inside_a_stream_is_an_error() -> None:
             await model.complete(asking(), sink=lambda _: None)
 
 
+async def test_an_endpoint_that_does_not_stream_is_heard_all_the_same() -> None:
+    pieces: list[str] = []
+
+    async with serving(RIGHT) as server, endpoint(server.url) as model:
+        completion = await model.complete(asking(), sink=pieces.append)
+
+    assert (completion.text, pieces) == ("Paris", ["Paris"])
+
+
 async def test_a_stream_of_nonsense_is_malformed() -> None:
     reply = streamed(end="data: {nonsense\n\n")
 
