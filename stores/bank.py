@@ -14,11 +14,13 @@ from assay.stores.exact import ExactIndex
 from assay.stores.faiss import FaissIndex
 from assay.stores.hybrid import HybridRetriever
 from assay.stores.memory import InMemoryArchive, InMemoryCache, InMemoryJournal, InMemoryStore
+from assay.stores.memory_eraser import InMemoryEraser
 from assay.stores.protocols import Bank, Changes, Clock, Embedder
 from assay.stores.records import MemoryRecord, Namespace, RecordId
 from assay.stores.sqlite import Database
 from assay.stores.sqlite_archive import SqliteArchive
 from assay.stores.sqlite_cache import SqliteCache
+from assay.stores.sqlite_eraser import SqliteEraser
 from assay.stores.sqlite_journal import SqliteJournal
 from assay.stores.sqlite_records import SqliteRecords
 
@@ -31,12 +33,13 @@ _FLUSH_SECONDS = 30.0
 
 def memory_bank(*, embedder: Embedder, clock: Clock) -> Bank:
     """A bank that lives as long as the process: the oracle, and what tests use."""
-    store = InMemoryStore()
+    store, archive = InMemoryStore(), InMemoryArchive()
+    journal, cache = InMemoryJournal(), InMemoryCache()
     return Bank(
         store=store,
-        archive=InMemoryArchive(),
-        journal=InMemoryJournal(),
-        cache=InMemoryCache(),
+        archive=archive,
+        journal=journal,
+        cache=cache,
         retriever=HybridRetriever(
             records=store,
             keywords=store,
@@ -44,6 +47,7 @@ def memory_bank(*, embedder: Embedder, clock: Clock) -> Bank:
             embedder=embedder,
         ),
         embedder=embedder,
+        eraser=InMemoryEraser(store, archive, journal, cache),
     )
 
 
@@ -72,6 +76,8 @@ async def open_bank(path: Path, *, embedder: Embedder, clock: Clock) -> AsyncGen
             folder=path / VECTORS_NAME,
             bank=await database.meta("bank") or "",
         )
+        eraser = SqliteEraser(database, index)
+        await eraser.finish()
         try:
             yield Bank(
                 store=IndexedStore(records, index),
@@ -80,6 +86,7 @@ async def open_bank(path: Path, *, embedder: Embedder, clock: Clock) -> AsyncGen
                 cache=SqliteCache(database),
                 retriever=EmbeddedRetriever(database=database, index=index, embedder=embedder),
                 embedder=embedder,
+                eraser=eraser,
             )
         finally:
             with anyio.move_on_after(_FLUSH_SECONDS, shield=True):

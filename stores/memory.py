@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
 
-from assay.errors import ConflictingWrite, RecordNotFound
+from assay.errors import ConflictingWrite, ErasedInput, RecordNotFound
 from assay.stores.bm25 import Bm25
 from assay.stores.checks import (
     checked_characters,
@@ -18,7 +18,7 @@ from assay.stores.checks import (
     in_utc,
     superseded_from,
 )
-from assay.stores.protocols import CacheRow, Changes, JournalEntry, Ranked
+from assay.stores.protocols import CacheRow, Changes, JournalEntry, Ranked, ReplacedEntry
 from assay.stores.records import (
     ArchiveTurn,
     MemoryRecord,
@@ -27,6 +27,7 @@ from assay.stores.records import (
     SessionId,
     TurnId,
 )
+from assay.stores.subject_keys import owner_named, owner_of
 
 
 class InMemoryStore:
@@ -129,18 +130,25 @@ class InMemoryStore:
         best = self._keywords.best(namespace, text, limit=checked_limit(limit))
         return [Ranked(record_id, score) for record_id, score in best]
 
+    def namespaces(self) -> list[Namespace]:
+        """Those that have a record."""
+        return [namespace for namespace, _ in self._records]
+
 
 class InMemoryArchive:
     """Past turns in a dictionary (``Archive``)."""
 
     def __init__(self) -> None:
         self._turns: dict[tuple[Namespace, TurnId], ArchiveTurn] = {}
+        self._erased: set[tuple[Namespace, TurnId]] = set()
         self._keywords: Bm25[TurnId] = Bm25()
 
     async def append(self, turns: Sequence[ArchiveTurn]) -> None:
         new: dict[tuple[Namespace, TurnId], ArchiveTurn] = {}
         for turn in map(checked_turn, turns):
             key = turn.namespace, turn.id
+            if key in self._erased:
+                raise ConflictingWrite(f"turn {turn.id!r} was erased and may not come back")
             known = new.get(key) or self._turns.get(key)
             if known is None:
                 new[key] = turn
@@ -171,10 +179,22 @@ class InMemoryArchive:
         found = [self._keywords.best(namespace, t, limit=checked_limit(limit)) for t in texts]
         return [[self._turns[namespace, turn_id] for turn_id, _ in best] for best in found]
 
+    def erase(self, namespace: Namespace, turn_ids: Sequence[TurnId]) -> int:
+        """Remove turns and leave tombstones; gives how many were there."""
+        there = [i for i in turn_ids if self._turns.pop((namespace, i), None) is not None]
+        for turn_id in there:
+            self._keywords.remove(namespace, turn_id)
+        self._erased.update((namespace, turn_id) for turn_id in turn_ids)
+        return len(there)
+
     async def all(self, namespace: Namespace) -> list[ArchiveTurn]:
         checked_namespace(namespace)
         turns = [turn for turn in self._turns.values() if turn.namespace == namespace]
         return sorted(turns, key=lambda turn: (turn.at, turn.position))
+
+    def namespaces(self) -> list[Namespace]:
+        """Those that have a turn."""
+        return [namespace for namespace, _ in self._turns]
 
 
 class InMemoryJournal:
@@ -182,9 +202,11 @@ class InMemoryJournal:
 
     def __init__(self) -> None:
         self._payloads: dict[SessionId, list[bytes]] = {}
+        self._erased: set[SessionId] = set()
 
     async def append(self, session: SessionId, entries: Sequence[JournalEntry]) -> None:
         checked_characters("session", session)
+        self._refuse_erased(session)
         payloads = list(self._payloads.get(session, ()))
         for entry in entries:
             if entry.sequence == len(payloads):
@@ -201,6 +223,7 @@ class InMemoryJournal:
             self._payloads[session] = payloads
 
     async def read(self, session: SessionId, *, after: int = -1) -> list[JournalEntry]:
+        self._refuse_erased(session)
         payloads = self._payloads.get(session, [])
         return [
             JournalEntry(sequence, payload)
@@ -210,6 +233,24 @@ class InMemoryJournal:
 
     async def sessions(self) -> list[SessionId]:
         return list(self._payloads)
+
+    def replace(self, entries: Sequence[ReplacedEntry]) -> int:
+        """Put other content in the place of entries; gives how many were there."""
+        there = [e for e in entries if e.sequence < len(self._payloads.get(e.session, ()))]
+        for entry in there:
+            self._payloads[entry.session][entry.sequence] = entry.payload
+        return len(there)
+
+    def erase(self, namespace: Namespace) -> int:
+        """Erase every stream of a namespace; gives how many entries there were."""
+        owner = owner_named(namespace)
+        doomed = [session for session in self._payloads if owner_of(session) == owner]
+        self._erased.update(session for session in doomed if session != f"{owner}/")
+        return sum(len(self._payloads.pop(session)) for session in doomed)
+
+    def _refuse_erased(self, session: SessionId) -> None:
+        if session in self._erased:
+            raise ErasedInput(f"erased input: session {session!r} was erased; begin a new one")
 
 
 class InMemoryCache:
@@ -237,6 +278,16 @@ class InMemoryCache:
         checked_namespace(namespace)
         rows = self._rows[namespace]
         gone = [key for key, row in rows.items() if set(row.record_ids) & set(record_ids)]
-        for key in gone:
-            del rows[key]
-        return len(gone)
+        return self.drop(namespace, gone)
+
+    def drop(self, namespace: Namespace, keys: Sequence[str]) -> int:
+        """Drop rows by key; gives how many were there."""
+        return sum(self._rows[namespace].pop(key, None) is not None for key in keys)
+
+    def keys(self, namespace: Namespace) -> list[str]:
+        """The key of every row."""
+        return list(self._rows[namespace])
+
+    def namespaces(self) -> list[Namespace]:
+        """Those that have a row."""
+        return [namespace for namespace, rows in self._rows.items() if rows]

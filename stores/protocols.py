@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
 from typing import Literal, NamedTuple, Protocol, TypeAlias
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -14,6 +15,7 @@ from assay.stores.records import (
     Namespace,
     RecordId,
     SessionId,
+    TurnId,
 )
 
 FloatMatrix: TypeAlias = npt.NDArray[np.float32]
@@ -218,6 +220,79 @@ class Cache(Protocol):
         ...
 
 
+def turn_source(turn_id: TurnId) -> RecordId:
+    """How a row of the cache lists an archived turn whose text was in the question."""
+    return RecordId(f"turn:{turn_id}")
+
+
+class ReplacedEntry(NamedTuple):
+    """What is left of a journal entry whose text is erased: ``payload`` stands in its place."""
+
+    session: SessionId
+    sequence: int
+    payload: bytes
+
+
+class Erasure(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to be erased of one namespace, in one step.
+
+    Attributes:
+        namespace: Whose; nothing of another one is reached.
+        record_ids: Records; those that are gone already are passed over.
+        turn_ids: Archived turns.
+        entries: Journal entries, with what stands in their place.
+        cache_keys: Cached answers, beside those that list one of the records or turns.
+        whole: Everything of the namespace, the key of its journal included; the rest is ignored.
+    """
+
+    namespace: Namespace
+    record_ids: tuple[RecordId, ...] = ()
+    turn_ids: tuple[TurnId, ...] = ()
+    entries: tuple[ReplacedEntry, ...] = ()
+    cache_keys: tuple[str, ...] = ()
+    whole: bool = False
+
+
+class Erased(msgspec.Struct, frozen=True, kw_only=True):
+    """What an erasure found; counts are of rows.
+
+    Attributes:
+        bodies: The records that were there, encoded, in order of writing.
+        turns: Archived turns.
+        entries: Journal entries.
+        cache_rows: Cached answers.
+    """
+
+    bodies: dict[RecordId, bytes]
+    turns: int
+    entries: int
+    cache_rows: int
+
+
+class Eraser(Protocol):
+    """Erases in every place of a bank at once, and knows whose places there are."""
+
+    async def erase(self, erasure: Erasure) -> Erased:
+        """Erase; when it returns nothing of it is found any more, whatever crashes.
+
+        Raises:
+            StoreError: If a place cannot be written; what is left is finished at the next opening.
+        """
+        ...
+
+    async def finish(self) -> int:
+        """Finish erasures that were cut short; gives how many namespaces were affected."""
+        ...
+
+    async def namespaces(self) -> list[Namespace]:
+        """Every namespace that has a record, a turn or a cached answer, sorted."""
+        ...
+
+    async def secret(self) -> bytes:
+        """The bank's own key for the hashes of receipts."""
+        ...
+
+
 class Retriever(Protocol):
     """From a question to candidates."""
 
@@ -237,3 +312,4 @@ class Bank(NamedTuple):
     cache: Cache
     retriever: Retriever
     embedder: Embedder
+    eraser: Eraser

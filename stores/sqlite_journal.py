@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Sequence
+from typing import TypeAlias
 
 from assay.errors import ConflictingWrite, ErasedInput
 from assay.stores.checks import checked_text
@@ -11,6 +12,8 @@ from assay.stores.rows import check_seal, one_int, seal
 from assay.stores.sqlite import Database
 from assay.stores.subject_keys import SubjectKey, key_for, subject_key
 
+_Row: TypeAlias = tuple[int, bytes, bytes, bytes | None]
+"""Sequence, payload, seal and id of the key."""
 
 _SESSIONS = """
 SELECT id FROM sessions s WHERE NOT EXISTS (
@@ -41,7 +44,7 @@ class SqliteJournal:
             )
             entries = rows.fetchall()
             key = subject_key(connection, session)
-            return [_opened(session, key, *row) for row in entries]
+            return [_opened(session, key, row) for row in entries]
 
         return await self._database.read(work)
 
@@ -51,14 +54,8 @@ class SqliteJournal:
         )
 
 
-def _opened(  # noqa: PLR0913  # the columns of a row
-    session: SessionId,
-    key: SubjectKey | None,
-    sequence: int,
-    payload: bytes,
-    sealed: bytes,
-    key_id: bytes | None,
-) -> JournalEntry:
+def _opened(session: SessionId, key: SubjectKey | None, row: _Row) -> JournalEntry:
+    sequence, payload, sealed, key_id = row
     check_seal(sealed, session, str(sequence), payload)
     if key_id is None:
         return JournalEntry(sequence, payload)
@@ -134,7 +131,7 @@ def _check_same(
         "SELECT sequence, payload, seal, key_id FROM journal WHERE session = ? AND sequence = ?",
         (number, entry.sequence),
     ).fetchone()
-    if _opened(session, key, *row).payload != entry.payload:
+    if _opened(session, key, row).payload != entry.payload:
         raise ConflictingWrite(
             f"entry {entry.sequence} of session {session!r} exists with other content"
         )
