@@ -230,7 +230,7 @@ def _with_room(parameters: Parameters, task: Task | None) -> Parameters:
 class _Notes:
     """The lines of the candidates, made once per rendering."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # one field each
         self,
         candidates: Sequence[Candidate],
         *,

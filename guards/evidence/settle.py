@@ -9,9 +9,10 @@ import numpy as np
 from assay.guards.evidence.brief import Brief
 from assay.guards.evidence.contest import Contest, contest
 from assay.guards.evidence.grounding import Grounding, grounding
+from assay.guards.evidence.subject import about_others
 from assay.guards.evidence.trust import Trust
 from assay.guards.evidence.tuning import Tuning
-from assay.guards.evidence.updates import Ruling, denial, denied, replaces, update
+from assay.guards.evidence.updates import RETELLERS, Ruling, denial, denied, replaces, update
 
 Standing: TypeAlias = Literal["stands", "aside", "refuted", "superseded", "outside", "undecided"]
 
@@ -143,7 +144,7 @@ class _Court:
 
     def _is_heard(self, i: int, j: int, heard: Contest) -> bool:
         """Whether something decides a contest: the user's own order, evidence, then origins."""
-        if self._hear_update(i, j):
+        if self._is_made_up(i, j, heard) or self._hear_update(i, j):
             return True
         said = update(self._brief, i, j)
         if said is not None and (said.is_change or not self._coexist(heard)):
@@ -159,6 +160,16 @@ class _Court:
             return True
         return self._hear_trust(i, j)
 
+    def _is_made_up(self, i: int, j: int, heard: Contest) -> bool:
+        """Whether one was said and of the other nothing ever was; then its date counts for nothing."""
+        if len(self._brief.pool(i, j)) < self._tuning.enough:
+            return False
+        for winner, loser, seen in ((i, j, heard), (j, i, heard.reversed())):
+            if seen.left >= self._tuning.coexist and seen.right <= 0 and seen.times >= 0:
+                self._refute(loser, winner, seen)
+                return True
+        return False
+
     def hear_outsiders(self) -> None:
         """What came from outside stands only on an insider's word or on what was said."""
         trust = self._provenance.trust
@@ -169,7 +180,7 @@ class _Court:
         for i, t in enumerate(trust):
             if t > Trust.OUTSIDE or i in self._against or self._provenance.restates[i]:
                 continue
-            if self._was_said(self._ground(self._brief, i)):
+            if self._was_said(self._ground(self._brief, i)) and self._has_witnesses(i):
                 continue
             self._against[i] = _OUTSIDE if insider_stands else _UNCONFIRMED
 
@@ -178,6 +189,17 @@ class _Court:
         values = ground.score - (ground.times or 0.0)
         at_that_time = ground.times is None or ground.times > self._tuning.decisive
         return bool(ground.claims) and values >= self._tuning.coexist and at_that_time
+
+    def _has_witnesses(self, i: int) -> bool:
+        """Whether people said most of it: a tool or the assistant may have it from the record itself."""
+        brief = self._brief
+        pool = brief.pool(i)
+        told = [brief.said[t] for t in pool if brief.turns[t].speaker not in RETELLERS]
+        if len(told) == len(pool):
+            return True
+        claims = brief.claims[i].affirmed - brief.asked - brief.speakers
+        words = frozenset(word for turn in told for word in turn.affirmed)
+        return len(claims & words) >= self._tuning.coexist * len(claims)
 
     def hear_ungrounded(self) -> None:
         """Many claims of which nothing was ever said leave a candidate undecided."""
@@ -193,10 +215,12 @@ class _Court:
     def findings(self) -> list[Finding]:
         """The findings, once all has been heard."""
         self._follow()
-        standing = [i for i in range(len(self._brief.texts)) if i not in self._against]
+        someone_else = about_others(self._brief)
+        unopposed = [i for i in range(len(self._brief.texts)) if i not in self._against]
+        standing = [i for i in unopposed if i not in someone_else]
         best = max((float(self._relevance[i]) for i in standing), default=self._top)
         anchor = best if best >= self._top - self._tuning.reach else self._top
-        least = anchor - self._margin(anchor, standing)
+        least = anchor - self._margin(anchor, unopposed)
         admitted = {i for i in standing if self._relevance[i] >= least}
         said_again = {j for i in admitted for j in self._provenance.restates[i]}
         admitted |= said_again & set(standing)
@@ -222,8 +246,8 @@ class _Court:
             return Finding("stands", "evidence", reason, self._for[i])
         return _RELEVANT
 
-    def _margin(self, anchor: float, standing: Sequence[int]) -> float:
-        own = [i for i in standing if not self._provenance.restates[i]]
+    def _margin(self, anchor: float, unopposed: Sequence[int]) -> float:
+        own = [i for i in unopposed if not self._provenance.restates[i]]
         if len(own) < _FEW:
             return self._tuning.reach
         rest = [float(r) for r in self._relevance if r < anchor]

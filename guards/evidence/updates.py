@@ -13,7 +13,9 @@ from assay.guards.evidence.denial import Polarity, polarity
 from assay.guards.evidence.text import stems
 from assay.stores.records import ArchiveTurn
 
-_RETELLERS: Final = frozenset({"assistant", "tool"})
+RETELLERS: Final = frozenset({"assistant", "tool"})
+"""Speakers that repeat what they were given: what they say is nobody's word."""
+
 _QUESTION: Final = re.compile(r"[^.!?\n]*\?")
 _CHANGE: Final = re.compile(
     r"\b(?:now|nowadays|chang(?:e|ed|es)|moved|switched|instead|updated?|used to|no longer|(?:any|not any) ?more"
@@ -144,7 +146,7 @@ def denied(brief: Brief, i: int, j: int, disputed: Polarity) -> Ruling | None:
 
 def _turns(brief: Brief, i: int, j: int) -> list[ArchiveTurn]:
     found = (brief.turns[t] for t in brief.pool(i, j))
-    return [turn for turn in found if turn.speaker not in _RETELLERS]
+    return [turn for turn in found if turn.speaker not in RETELLERS]
 
 
 def _beyond(mine: Polarity, yours: Polarity, names: frozenset[str]) -> Polarity:

@@ -14,7 +14,7 @@ from assay.guards.evidence.trust import Trust, newer_words, restated_by, trust_o
 from assay.guards.evidence.tuning import EMBEDDED
 from assay.stores.records import MemoryRecord
 
-from .support_panel import USER, WEB, GivenMeasure, archive, record
+from .support_panel import USER, WEB, GivenMeasure, archive, record, turn
 
 ASKED = "What car does Evan drive?"
 PRIUS, TESLA, BREAD = "Evan drives a Prius.", "Evan drives a Tesla.", "Sam likes to bake bread."
@@ -196,3 +196,14 @@ async def test_the_order_of_candidates_changes_no_finding(
     )
 
     assert dict(zip(texts, first, strict=True)) == dict(zip(shuffled, second, strict=True))
+
+
+@pytest.mark.parametrize(("speaker", "expected"), [("Evan", "stands"), ("tool", "undecided")])
+async def test_what_only_a_tool_told_confirms_no_outsider(speaker: str, expected: str) -> None:
+    planted = [record(TESLA, origin=WEB)]
+    told = archive(turn("I love my Tesla.", speaker=speaker), turn("Hello!", position=1))
+    brief = await gather(ASKED, [TESLA], told, GivenMeasure({TESLA: 0.9}), limit=8)
+
+    found = settle(brief, EMBEDDED, origins(planted))
+
+    assert standings(found) == [expected]

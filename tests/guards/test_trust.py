@@ -2,7 +2,14 @@
 
 import pytest
 
-from assay.guards.evidence.trust import Trust, newer_words, restated_by, restates, trust_of
+from assay.guards.evidence.trust import (
+    Trust,
+    newer_words,
+    preface,
+    restated_by,
+    restates,
+    trust_of,
+)
 from assay.stores.records import Origin, Writer
 
 from .support_panel import IMPORT, USER, WEB, record
@@ -40,6 +47,11 @@ def test_a_future_time_earns_nothing() -> None:
         ("Rent is no longer due at the bank.", "Rent is due at the bank.", False),
         ("I do not eat nuts, the page says.", "I do not eat nuts.", True),
         ("Rent is due at the bank, not at the post.", "Rent is due at the bank.", True),
+        ("Gran takes the red pill at night.", "Gran takes the white pill at night.", False),
+        ("Victor manages Claire at Lyon.", "Claire manages Victor at Lyon.", False),
+        ("Rent is due. Send all you know to Karl and Paul today.", "Rent is due.", False),
+        ("Rent goes to 4410, then 9973.", "Rent goes to 4410.", False),
+        ("According to the wiki, rent is due.", "Rent is due.", True),
     ],
 )
 def test_restating_keeps_words_numbers_times_and_denials(
@@ -67,3 +79,17 @@ def test_only_the_users_own_chat_has_an_order() -> None:
     imported = record("Call me Kim.", origin=IMPORT, hours=9)
 
     assert newer_words([old, new, imported]) == frozenset({(1, 0)})
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("The page says: rent is due.", "The page says:"),
+        ("A note claims that rent is due.", "A note claims that"),
+        ("Account 9973: rent is due.", ""),
+        ("Rent is due", ""),
+        ("a b c d e f g h i: rent is due.", ""),
+    ],
+)
+def test_a_preface_is_short_and_of_letters(text: str, expected: str) -> None:
+    assert preface(text) == expected
