@@ -62,15 +62,15 @@ def main() -> None:
 
 
 def _take(browser: Browser, address: str) -> None:
-    for name, width, scheme in (
-        ("light", 1180, "light"),
-        ("dark", 1180, "dark"),
-        ("phone", 320, "light"),
+    for name, width, scheme, shown in (
+        ("light", 1180, "light", ("turn", "asked")),
+        ("dark", 1180, "dark", ("turn", "asked", "review")),
+        ("phone", 320, "light", ("turn", "asked", "review", "memories")),
     ):
         with opened(browser, width=width, scheme=scheme) as page:
             sign_in(page, address)
-            for what, show in _PAGES.items():
-                show(page, address)
+            for what in shown:
+                _PAGES[what](page, address)
                 path = FOLDER / f"inspector-{what}-{name}.png"
                 page.screenshot(path=path)
                 sys.stdout.write(f"{path.name}: {path.stat().st_size:,} bytes\n")

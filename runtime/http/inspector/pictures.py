@@ -119,7 +119,7 @@ def _cell(
     group = SubElement(svg, "g", {"class": "cell " + meaning.replace(" ", "-")})
     size = str(_CELL - 4)
     square = {"x": str(x + 2), "y": str(y + 2), "width": size, "height": size, "rx": "6"}
-    opacity = {"fill-opacity": f"{0.25 + 0.75 * share:.2f}"} if meaning else {}
+    opacity = {"fill-opacity": f"{0.15 + 0.45 * share:.2f}"} if meaning else {}
     SubElement(group, "rect", square | opacity)
     if meaning:
         title = f"{column + 1} and {row + 1}: {meaning} ({strength:+.2f})"

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import AbstractContextManager, asynccontextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 
 from httpx2 import ASGITransport, AsyncClient
@@ -16,6 +17,7 @@ from assay.runtime.wiring import open_runtime
 from assay.stores.records import Namespace, Origin
 
 KEYS = {"key-of-the-clinic": "clinic", "key-of-the-shop": "shop"}
+NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
 WEB = Origin(writer="external", channel="web")
 
 RENT = "My rent goes to the account ending in 4410."
