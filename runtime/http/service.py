@@ -42,7 +42,7 @@ class Service:
         runtime: Runtime,
         *,
         model: str,
-        keys: Mapping[str, str],
+        keys: Keys,
         tasks: TaskGroup,
     ) -> None:
         self.runtime = runtime
@@ -55,7 +55,7 @@ class Service:
         self.opened = runtime.now()
         self.tasks = tasks
         self.is_stopping = False
-        self._keys = Keys(keys)
+        self._keys = keys
         self._newsroom = Newsroom()
         self._locks: WeakValueDictionary[Namespace, anyio.Lock] = WeakValueDictionary()
 
@@ -107,9 +107,14 @@ async def open_service(
     Raises:
         ConfigError: If a key cannot be used.
     """
+    known, failure = Keys(keys), None
     async with anyio.create_task_group() as tasks:
-        service = Service(runtime, model=model, keys=keys, tasks=tasks)
+        service = Service(runtime, model=model, keys=known, tasks=tasks)
         try:
             yield service
+        except Exception as error:  # noqa: BLE001  # raised below as itself, not in a group
+            failure = error
         finally:
             service.is_stopping = True
+    if failure is not None:
+        raise failure
