@@ -10,7 +10,9 @@ import pytest
 from assay.cli import main
 from assay.runtime.models.scripted import ScriptedModel
 from assay.runtime.wiring import open_runtime
-from assay.scenarios.cases.files import read
+from assay.scenarios.cases import trying
+from assay.scenarios.cases.files import CaseFile, read
+from assay.scenarios.cases.playing import Played
 from assay.scenarios.cases.trying import tried
 from assay.stores.records import Origin
 
@@ -177,3 +179,24 @@ def test_a_folder_without_a_bank_is_refused_and_left_alone(
 
     assert "no bank at" in capsys.readouterr().err
     assert not (tmp_path / "nothing").exists()
+
+
+def test_an_interrupted_run_shows_what_is_done(
+    assay: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = [tmp_path / name for name in ("a.toml", "b.toml")]
+    for file in files:
+        assay("scenario", "new", file)
+    capsys.readouterr()
+
+    def interrupted(file: CaseFile, *, record: bool, budget: int | None) -> Played:
+        if file.path == files[1]:
+            raise KeyboardInterrupt
+        return tried(file, record=record, budget=budget)
+
+    monkeypatch.setattr(trying, "tried", interrupted)
+    assert assay("scenario", "run", tmp_path, "--json") == 130
+
+    told = capsys.readouterr()
+    assert [done["file"] for done in json.loads(told.out)["scenarios"]] == [str(files[0])]
+    assert "interrupted" in told.err

@@ -1,11 +1,29 @@
 """``assay scenario run``: scenarios without pytest."""
 
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from assay.cli.options import JsonOption
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+
+    from assay.cli.scenario.outcomes import Outcome
+
+
+@contextmanager
+def _shown_when_interrupted(
+    outcomes: "list[Outcome]", show: "Callable[[list[Outcome]], None]"
+) -> "Generator[None]":
+    """What is done is shown, also if the rest was not waited for."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        show(outcomes)
+        raise
 
 
 def run(
@@ -32,7 +50,12 @@ def run(
 
     files = [file for path in find(paths) for file in read(path)]
     outcomes: list[Outcome] = []
-    with interruptible(), Progress(console=Console(stderr=True), transient=True) as bar:
+    show = print_json if as_json else print_table
+    with (
+        interruptible(),
+        _shown_when_interrupted(outcomes, show),
+        Progress(console=Console(stderr=True), transient=True) as bar,
+    ):
         for file in bar.track(files, description="scenarios"):
             try:
                 played = tried(file, record=record, budget=budget)
@@ -40,6 +63,6 @@ def run(
                 outcomes.append(Outcome(file, unmet.played, unmet.found, str(unmet)))
             else:
                 outcomes.append(Outcome(file, played))
-    (print_json if as_json else print_table)(outcomes)
+    show(outcomes)
     if any(outcome.found for outcome in outcomes):
         raise typer.Exit(1)
