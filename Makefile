@@ -5,7 +5,7 @@ PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do \
 	&& { echo $$p; break; }; done)
 BIN := .venv/bin
 
-.PHONY: help setup lint-setup peers demo test promises slow lint lock clean
+.PHONY: help setup lint-setup peers clients browser demo test promises slow lint lock clean
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -34,6 +34,20 @@ lint-setup: setup .venv/.lint
 peers: .venv/.benchmark ## The tests that compare with outside peers (shapiq, picire)
 	$(BIN)/pytest tests/guards/test_attribution.py tests/scenarios/test_games.py \
 		tests/scenarios/test_jointcorebench.py tests/cli/test_jointcorebench.py
+
+.venv/.clients: requirements/clients.txt .venv/.setup
+	$(BIN)/pip install --quiet --require-hashes -r requirements/clients.txt
+	@touch $@
+
+clients: .venv/.clients ## Agents and chat clients of other frameworks, on guarded memory
+	$(BIN)/pytest tests/clients
+
+.venv/.browser: requirements/browser.txt .venv/.setup
+	$(BIN)/pip install --quiet --require-hashes -r requirements/browser.txt
+	@touch $@
+
+browser: .venv/.browser ## The inspector in a real Chromium (needs one on the PATH)
+	$(BIN)/pytest tests/browser
 
 demo: setup ## The main job: a long-horizon rollout with the guard and without it
 	$(BIN)/assay demo

@@ -45,6 +45,10 @@ def main() -> None:
     lock("tests", "pyproject.toml", "--group", "tests", "--group", "build")
     lock("lint", "pyproject.toml", "-c", "requirements/tests.txt", "--group", "dev")
     lock("benchmark", "pyproject.toml", "-c", "requirements/tests.txt", "--extra", "benchmark")
+    extras = ("langgraph", "mcp", "openai-agents", "pydantic-ai")
+    asked = [part for extra in extras for part in ("--extra", extra)]
+    lock("clients", "pyproject.toml", "-c", "requirements/tests.txt", *asked, "--group", "clients")
+    lock("browser", "pyproject.toml", "-c", "requirements/tests.txt", "--group", "browser")
 
 
 if __name__ == "__main__":
