@@ -124,6 +124,15 @@ def _noted(path: Path) -> int:
         return 0
 
 
+_KEPT_WHOLE = (
+    "subject_keys",
+    "erased_turns",
+    "erased_entries",
+    "erased_subjects",
+    "unfinished_erasures",
+)
+"""Tables whose rows carry no seal: what was erased must stay erased, and keys open the journal."""
+
 _TABLES: dict[type[msgspec.Struct], str] = {MemoryRecord: "records", ArchiveTurn: "turns"}
 
 
@@ -144,6 +153,8 @@ class _Salvage:
         """Copy everything; what cannot be kept is noted in ``lost``."""
         # First: an erased record must not come back.
         self.kept["erased"] = self._tombstones()
+        for table in _KEPT_WHOLE:
+            self._insert(table, self._whole(table))
         self.kept["records"] = self._records()
         self.kept["turns"] = self._turns()
         self.kept["journal"] = self._journal()
@@ -166,7 +177,7 @@ class _Salvage:
         for row in self._rows("records", "version", "version, seal, namespace, body"):
             version, sealed, namespace, body = row
             record = self._opened(MemoryRecord, row)
-            if record is None or self._is_erased(namespace, record.id):
+            if record is None or self._holds("tombstones", namespace, record.id):
                 continue
             times = [None if t is None else microseconds(t) for t in _validity(record)]
             values = (version, namespace, record.id, *times, body, sealed)
@@ -175,7 +186,7 @@ class _Salvage:
                 since = microseconds(superseded_from(record))
                 self._supersede((namespace, record.supersedes, since))
         # Also those whose successor was erased or is lost: an old statement must not come back.
-        for row in self._superseded():
+        for row in self._whole("superseded"):
             self._supersede(row)
         return kept
 
@@ -186,19 +197,12 @@ class _Salvage:
             row,
         )
 
-    def _superseded(self) -> list[_Row]:
-        try:
-            return self._source.execute("SELECT namespace, id, since FROM superseded").fetchall()
-        except sqlite3.DatabaseError as error:
-            self.lost.append(f"which records were superseded: {error}")
-            return []
-
     def _turns(self) -> int:
         kept = 0
         for row in self._rows("turns", "number", "number, seal, namespace, body"):
             number, sealed, namespace, body = row
             turn = self._opened(ArchiveTurn, row)
-            if turn is not None:
+            if turn is not None and not self._holds("erased_turns", namespace, turn.id):
                 place = (turn.id, turn.session, turn.position, microseconds(turn.at))
                 values = (number, namespace, *place, body, sealed)
                 words = indexed_words(f"{turn.speaker} {turn.text}")
@@ -209,12 +213,16 @@ class _Salvage:
         sessions: dict[int, str] = dict(self._rows("sessions", "number", "number, id"))
         length: dict[int, int] = dict.fromkeys(sessions, 0)
         kept: list[_Row] = []
-        rows = self._rows("journal", "rowid", "rowid, session, sequence, payload, seal")
-        for _, number, sequence, payload, sealed in sorted(rows, key=lambda row: row[1:3]):
+        # A bank of the first format has no keys.
+        key_id = "key_id" if self._has("subject_keys") else "NULL"
+        columns = f"rowid, session, sequence, payload, seal, {key_id}"
+        rows = sorted(self._rows("journal", "rowid", columns), key=lambda row: row[1:3])
+        keys = self._readable_keys()
+        for _, number, sequence, payload, sealed, key in rows:
             name = sessions.get(number)
-            is_next = length.get(number) == sequence
-            if is_next and _holds(sealed, name, str(sequence), payload):
-                kept.append((number, sequence, payload, sealed))
+            is_next = length.get(number) == sequence and key in keys
+            if is_next and _is_sealed(sealed, name, str(sequence), payload):
+                kept.append((number, sequence, payload, sealed, key))
                 length[number] += 1
             else:
                 self.lost.append(f"journal entry {sequence} of session {name!r}")
@@ -226,7 +234,7 @@ class _Salvage:
         shown: list[_Row] = []
         columns = "number, namespace, key, value, request, record_ids, seal"
         for row in self._rows("cache", "number", columns):
-            if not _holds(row[6], *row[1:6]):
+            if not _is_sealed(row[6], *row[1:6]):
                 self.lost.append(f"row {row[0]} of cache: not what was written")
                 continue
             kept.append(row)
@@ -242,7 +250,30 @@ class _Salvage:
         except sqlite3.DatabaseError as error:
             self.lost.append(f"the embedder's name, the next one to open it is bound: {error}")
 
+    def _readable_keys(self) -> set[bytes | None]:
+        """Ids of the keys that came through, and those that stand for none."""
+        rows = self._new.execute("SELECT id FROM subject_keys").fetchall()
+        return {None, b"", *(row[0] for row in rows)}
+
+    def _has(self, table: str) -> bool:
+        try:
+            sql = "SELECT count(*) FROM sqlite_master WHERE name = ?"
+            return one_int(self._source, sql, (table,)) > 0
+        except sqlite3.DatabaseError as error:
+            raise StoreCorrupt(f"nothing of the bank can be read: {error}") from error
+
     # ---- rows
+
+    def _whole(self, table: str) -> list[_Row]:
+        """Every row of a table that has no numbers."""
+        if not self._has(table):
+            return []
+        rows: list[_Row] = []
+        try:
+            rows.extend(self._source.execute(f"SELECT * FROM {table}"))  # noqa: S608 - ours
+        except sqlite3.DatabaseError as error:
+            self.lost.append(f"rows of {table} after the first {len(rows)}: {error}")
+        return rows
 
     def _rows(self, table: str, number: str, columns: str) -> Iterator[_Row]:
         """Every row that can be reached, in order of its number, the first column."""
@@ -291,14 +322,14 @@ class _Salvage:
     def _opened(self, kind: type[S], row: _Row) -> S | None:
         """The value of a row (number, seal, namespace, ..., body)."""
         number, sealed, namespace, *_, body = row
-        if _holds(sealed, namespace, body):
+        if _is_sealed(sealed, namespace, body):
             return opened(kind, Namespace(namespace), body, sealed)
         self.lost.append(f"row {number} of {_TABLES[kind]}: not what was written")
         return None
 
-    def _is_erased(self, namespace: object, record_id: object) -> bool:
-        sql = "SELECT count(*) FROM tombstones WHERE namespace = ? AND id = ?"
-        return one_int(self._new, sql, (namespace, record_id)) > 0
+    def _holds(self, table: str, namespace: object, row_id: object) -> bool:
+        sql = f"SELECT count(*) FROM {table} WHERE namespace = ? AND id = ?"  # noqa: S608 - ours
+        return one_int(self._new, sql, (namespace, row_id)) > 0
 
     def _keep(self, table: str, values: _Row, namespace: Namespace, words: str) -> int:
         if not self._insert(table, [values]):
@@ -318,6 +349,6 @@ class _Salvage:
         return self._new.total_changes - before
 
 
-def _holds(sealed: object, *parts: object) -> bool:
+def _is_sealed(sealed: object, *parts: object) -> bool:
     values = [part for part in parts if isinstance(part, bytes | str)]
     return len(values) == len(parts) and sealed == seal(*values)

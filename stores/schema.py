@@ -174,7 +174,7 @@ def migrate(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def check_pages(connection: sqlite3.Connection, path: Path) -> None:
-    """Look at every page and index entry once; about 7 us a record.
+    """Look at every page and index entry once; about 10 us a record.
 
     A damaged page header can hide rows without any error when they are read; only this notices.
 
