@@ -69,7 +69,7 @@ class Pages:
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        self._environment.globals |= {
+        self._helpers: dict[str, object] = {
             "at": at,
             "balance": pictures.balance,
             "columns": pictures.columns,
@@ -90,4 +90,6 @@ class Pages:
             frame: What stands around it.
             data: What the template shows.
         """
-        return self._environment.get_template(f"{page}.html.j2").render(frame=frame, **data)
+        return self._environment.get_template(f"{page}.html.j2", globals=self._helpers).render(
+            frame=frame, **data
+        )

@@ -338,14 +338,12 @@ def _fits(row: Row, words: Sequence[str]) -> bool:
 
 
 def _older(record: MemoryRecord, records: Iterable[MemoryRecord]) -> list[MemoryRecord]:
-    by_id = {each.id: each for each in records}
+    by_id: dict[RecordId | None, MemoryRecord] = {each.id: each for each in records}
     found: list[MemoryRecord] = []
-    at: MemoryRecord | None = record
-    while at is not None and at.supersedes is not None and at.supersedes in by_id:
-        at = by_id[at.supersedes]
-        if at in found:
-            break
+    at = by_id.get(record.supersedes)
+    while at is not None and at not in found:
         found.append(at)
+        at = by_id.get(at.supersedes)
     return found
 
 

@@ -18,6 +18,7 @@ async def take(events: AsyncGenerator[ServerSentEvent], into: list[bytes]) -> No
 
 
 async def test_a_turn_of_the_user_is_news_others_are_not_and_nothing_is_said_of_it() -> None:
+    before: list[bytes] = []
     taken: list[bytes] = []
     async with open_desk() as desk:
         events = news_events(desk, "clinic", ANN)
