@@ -2,21 +2,31 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from pathlib import Path
 from weakref import WeakValueDictionary
 
 from assay.errors import RecordNotFound
 from assay.runtime.commands import Retrieve, Review
 from assay.runtime.equipment import Equipment
+from assay.runtime.erasing import streams_of, words_of
 from assay.runtime.events import decode
 from assay.runtime.handlers import Handlers
-from assay.runtime.limits import checked_message, checked_record_text, checked_session, checked_user
+from assay.runtime.limits import (
+    checked_message,
+    checked_record_text,
+    checked_session,
+    checked_user,
+    tenant_user_of,
+)
+from assay.runtime.models.cassette import CassetteModel, cassette_of
 from assay.runtime.remember import record_id
+from assay.runtime.replaying import Replayed, replay_journal
 from assay.runtime.reply import PastDecision, Recall, past_decisions
 from assay.runtime.reviews import RecordReviewed, Reviews, Verdict, Verdicts
-from assay.runtime.session import Session, session_of, stream_of
+from assay.runtime.session import Session, namespace_in, session_of, stream_of
 from assay.runtime.settings import Settings
 from assay.runtime.turns import PastTurn, past_turns
-from assay.stores.erasure import Receipt, erase
+from assay.stores.erasure import Receipt, erase, erase_subject, with_derived
 from assay.stores.protocols import Bank, Clock
 from assay.stores.records import (
     ArchiveTurn,
@@ -171,7 +181,10 @@ class Runtime:
         return new
 
     async def forget(self, user: str, record_id_: str) -> Receipt:
-        """Erase a record for good: its earlier versions, what was derived from them, cached answers.
+        """Erase a record for good, with all that holds its words.
+
+        Its earlier versions, what was derived from them, cached answers, past turns, texts of the
+        journal.
 
         Raises:
             RecordNotFound: If there is no such record.
@@ -179,7 +192,36 @@ class Runtime:
         namespace, record = checked_user(user), RecordId(record_id_)
         await self.bank.store.get(namespace, [record])
         history = await self._versions(namespace, record)
-        return await erase(self.bank, namespace, history)
+        everything = (await self.bank.store.changes(namespace, after=0)).records
+        doomed = set(with_derived(everything, history))
+        words = await words_of(self.bank, namespace, [r for r in everything if r.id in doomed])
+        return await erase(
+            self.bank, namespace, history, turn_ids=words.turn_ids, entries=words.entries
+        )
+
+    async def erase_user(self, user: str) -> Receipt:
+        """Erase all that is kept of a user: records, turns, the journal's texts, cached answers.
+
+        The user may come back, in new sessions; the sessions erased say ``ErasedInput``.
+
+        Raises:
+            ValueError: If the name is empty, too long, or has a NUL.
+        """
+        namespace = checked_user(user)
+        for key in [key for key in self._sessions if key[0] == namespace]:
+            self._sessions.pop(key, None)
+        return await erase_subject(self.bank, namespace)
+
+    async def erase_tenant(self, tenant: str) -> list[Receipt]:
+        """Erase all that is kept of every user of a tenant; gives one receipt each."""
+        return [await self.erase_user(user) for user in await self.users_of(tenant)]
+
+    async def users_of(self, tenant: str) -> list[Namespace]:
+        """The namespaces of a tenant's users, as ``user`` of the other methods, sorted."""
+        everyone = set(await self.bank.eraser.namespaces())
+        streams = map(namespace_in, await self.bank.journal.sessions())
+        everyone |= {namespace for namespace in streams if namespace is not None}
+        return sorted(n for n in everyone if tenant_user_of(n).tenant == tenant)
 
     async def quarantine(self, user: str, record_id_: str) -> RecordReviewed:
         """Keep a record out of every prompt until somebody reviews it; it stays in the bank.
@@ -232,13 +274,26 @@ class Runtime:
                 found += past_turns(session, [decode(entry.payload) for entry in entries])
         return sorted(found, key=lambda turn: turn.at)
 
+    async def replay(self, user: str, cassette: Path | None = None) -> Replayed:
+        """Take every turn of a user again, offline, and name where it comes out differently.
+
+        Args:
+            user: Whose turns.
+            cassette: Recorded answers; ``None`` takes those the bank keeps.
+
+        Raises:
+            ConfigError: If the cassette cannot be used, or the bank keeps no answers.
+        """
+        namespace = checked_user(user)
+        recorded = (
+            await CassetteModel.open(cassette)
+            if cassette
+            else CassetteModel(await cassette_of(self.bank.cache, namespace))
+        )
+        return await replay_journal(self._equipment, recorded, namespace)
+
     async def _sessions_of(self, namespace: Namespace) -> list[SessionId]:
-        prefix = stream_of(namespace, "")
-        return [
-            session_of(stream)
-            for stream in await self.bank.journal.sessions()
-            if stream.startswith(prefix) and stream != prefix
-        ]
+        return [session_of(stream) for stream in await streams_of(self.bank, namespace)]
 
     async def decisions(self, user: str) -> list[PastDecision]:
         """Every decision made for a user, oldest first."""

@@ -22,7 +22,7 @@ from assay.guards.calls import call_under_way
 from assay.guards.keys import decode_question
 from assay.guards.protocols import ChatModel, Completion, DeltaSink, Message, Request
 from assay.runtime.models.counting import bound_tokens, require_room
-from assay.runtime.models.misses import describe_miss
+from assay.runtime.models.misses import Difference, describe_miss, differences_of
 from assay.stores.protocols import Cache, CacheRow
 from assay.stores.records import Namespace, RecordId
 
@@ -163,6 +163,13 @@ class CassetteModel:
             raise CassetteMiss("the entry of this request holds no log-likelihood")
         return value
 
+    def differences(self, request: Request) -> list[Difference]:
+        """Each part in which the nearest entry differs from a request; none where it is recorded."""
+        if request_key(request, None) in self._entries:
+            return []
+        asked = [(entry.request, entry.answer) for entry in self._entries.values()]
+        return differences_of(request, None, asked)
+
     def explain_miss(self, request: Request, answer: str | None = None) -> str:
         """Which part of a request differs from the nearest entry; says so when it is recorded."""
         if request_key(request, answer) in self._entries:
@@ -247,17 +254,9 @@ class RecordingCache:
         self._known |= new.keys()
 
     def _entry_of(self, row: CacheRow) -> Entry:
-        question = decode_question(row.request)
-        counted = self._count(_told(question.request, question.answer))
-        if question.answer is None:
-            completion = msgspec.json.decode(row.value, type=Completion)
-            return Entry(request=question.request, completion=completion, counted=counted)
-        return Entry(
-            request=question.request,
-            answer=question.answer,
-            log_likelihood=msgspec.json.decode(row.value, type=float),
-            counted=counted,
-        )
+        entry = _entry_of(row)
+        counted = self._count(_told(entry.request, entry.answer))
+        return msgspec.structs.replace(entry, counted=counted)
 
     def _count(self, messages: Sequence[Message]) -> int:
         return self._model.count_tokens(messages) if self._model else 0
@@ -269,9 +268,34 @@ class RecordingCache:
         self._identity = identity
 
 
+async def cassette_of(cache: Cache, namespace: Namespace) -> Cassette:
+    """What a bank's cache keeps of one namespace, as a cassette.
+
+    Raises:
+        ConfigError: If nothing is kept.
+    """
+    entries = tuple([_entry_of(row) async for row in cache.rows(namespace)])
+    if not entries:
+        raise ConfigError("the bank keeps no answers of this user; nothing can be replayed")
+    header = Header(format=FORMAT, identity=entries[-1].request.model, context_tokens=0)
+    return Cassette(header, entries, 0)
+
+
 def explain_miss(cassette: Cassette, request: Request, answer: str | None = None) -> str:
     """Which part of a request differs from the nearest entry; says so when it is recorded."""
     return CassetteModel(cassette).explain_miss(request, answer)
+
+
+def _entry_of(row: CacheRow) -> Entry:
+    question = decode_question(row.request)
+    if question.answer is None:
+        completion = msgspec.json.decode(row.value, type=Completion)
+        return Entry(request=question.request, completion=completion)
+    return Entry(
+        request=question.request,
+        answer=question.answer,
+        log_likelihood=msgspec.json.decode(row.value, type=float),
+    )
 
 
 def _header(path: Path, line: bytes) -> Header:

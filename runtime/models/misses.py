@@ -2,7 +2,7 @@
 
 import difflib
 from collections.abc import Sequence
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import msgspec
 
@@ -26,15 +26,35 @@ def describe_miss(request: Request, answer: str | None, recorded: Sequence[Asked
     """
     if not recorded:
         return "the request is not in the cassette, which holds no entries"
-    given = _parts(request, answer)
-    nearest = _nearest(given, [_parts(*asked) for asked in recorded])
     differences = [
-        f"  {name}: {_difference(given.get(name), nearest.get(name))}"
-        for name in dict.fromkeys([*given, *nearest])
-        if given.get(name) != nearest.get(name)
+        f"  {name}: {_difference(asked, known)}"
+        for name, asked, known in differences_of(request, answer, recorded)
     ]
     head = f"the request is not in the cassette ({len(recorded)} entries); the nearest differs in"
     return "\n".join([head, *differences])
+
+
+class Difference(NamedTuple):
+    """A part in which a request and the nearest recorded one differ; ``None`` where one lacks it."""
+
+    field: str
+    asked: str | None
+    recorded: str | None
+
+
+def differences_of(
+    request: Request, answer: str | None, recorded: Sequence[Asked]
+) -> list[Difference]:
+    """Each part in which the nearest recorded request differs; empty if nothing is recorded."""
+    if not recorded:
+        return []
+    given = _parts(request, answer)
+    nearest = _nearest(given, [_parts(*asked) for asked in recorded])
+    return [
+        Difference(name, given.get(name), nearest.get(name))
+        for name in dict.fromkeys([*given, *nearest])
+        if given.get(name) != nearest.get(name)
+    ]
 
 
 def _parts(request: Request, answer: str | None) -> dict[str, str]:

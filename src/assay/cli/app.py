@@ -18,6 +18,7 @@ from assay.cli.replay.causal_locomo import causal_locomo
 from assay.cli.replay.families import families
 from assay.cli.replay.games import games
 from assay.cli.replay.jointcorebench import jointcorebench
+from assay.cli.replay.journal import journal
 from assay.cli.replay.locomo_faults import locomo_faults
 from assay.cli.replay.resume import replay as replay_callback
 from assay.cli.report import report_commands
@@ -40,6 +41,7 @@ def build_app() -> typer.Typer:
     replay.command("families")(families)
     replay.command("games")(games)
     replay.command("jointcorebench")(jointcorebench)
+    replay.command("journal")(journal)
     replay.command("locomo-faults")(locomo_faults)
     app.add_typer(replay, name="replay")
     app.command("chat")(chat)
