@@ -9,7 +9,16 @@ from assay.guards.budget import Budget, Limits
 from assay.guards.coalitions import coalition_of, grand
 from assay.guards.laboratory import Laboratory
 from assay.guards.perturb import PERTURBATIONS
-from assay.guards.protocols import Ask, Case, ChatModel, Decision, Guard, Parameters, Renderer
+from assay.guards.protocols import (
+    Ask,
+    Case,
+    ChatModel,
+    Decision,
+    Guard,
+    Parameters,
+    Renderer,
+    Request,
+)
 from assay.runtime.prompts import RECORD_TOKENS, canonical_order, estimate_tokens, make_renderer
 from assay.scenarios.attacks_data import After, AttackCase, OriginShown, Staged, staged
 from assay.scenarios.normalise import holds, words
@@ -154,6 +163,10 @@ class Stage:
         decision, _ = await self._decide(method)
         return decision
 
+    def render(self, ask: Ask) -> Request:
+        """The prompt of an ask."""
+        return self._renderer()(ask)
+
     def name_of(self, record_id: RecordId) -> str:
         """A record's name in the case."""
         return self._scene.names[record_id]
@@ -206,7 +219,7 @@ class Stage:
     async def _answer(self, decision: Decision) -> str:
         """The answer has to come even where deciding has spent everything."""
         shown = coalition_of([i for i, j in enumerate(decision.judgements) if j.admitted])
-        request = self._renderer()(Ask(shown))
+        request = self.render(Ask(shown))
         ids = [judgement.record_id for judgement in decision.admitted]
         laboratory = self.laboratory()
         return (await laboratory.answer(request, record_ids=ids)).text
@@ -220,7 +233,7 @@ class Stage:
             broken.append(f"{evaluations} evaluations of at most {most}")
         longest = self._expected.max_prompt_tokens
         if longest is not None:
-            whole = self._renderer()(Ask(grand(len(self.candidates))))
+            whole = self.render(Ask(grand(len(self.candidates))))
             tokens = sum(estimate_tokens(message.content) for message in whole.messages)
             if tokens > longest:
                 broken.append(f"a prompt of {tokens} tokens of at most {longest}")

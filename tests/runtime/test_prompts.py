@@ -9,10 +9,12 @@ from assay.guards.coalitions import EMPTY, Coalition, grand, singleton
 from assay.guards.protocols import Ask, Parameters
 from assay.runtime.prompts import (
     CUT,
+    RECORD_TOKENS,
     estimate_tokens,
     fit_recent,
     make_renderer,
     opaque_id,
+    within,
 )
 
 from .support import NOW, candidate, renderer, said
@@ -230,3 +232,24 @@ def test_equal_asks_give_equal_requests(bits: int) -> None:
     one, other = renderer(*records), renderer(*records)
 
     assert one(Ask(Coalition(bits))) == other(Ask(Coalition(bits)))
+
+
+@given(st.text(max_size=300), st.integers(1, 60))
+def test_a_text_is_cut_to_its_tokens_with_a_visible_mark(text: str, tokens: int) -> None:
+    shown = within(text, tokens)
+
+    if estimate_tokens(text) <= tokens:
+        assert shown == text
+    else:
+        assert shown.endswith("[cut]")
+        assert estimate_tokens(shown) <= max(tokens, estimate_tokens(CUT))
+
+
+def test_a_long_record_leaves_room_for_the_others() -> None:
+    long, short = candidate("no " * 100_000, name="a"), candidate("Gate B22.", name="b")
+
+    prompt = renderer(long, short)(Ask(grand(2))).messages[-1].content
+
+    assert estimate_tokens(prompt) <= RECORD_TOKENS + 60
+    assert "[cut]</" in prompt
+    assert "Gate B22.</" in prompt

@@ -12,8 +12,9 @@ import pytest
 from assay.errors import ConfigError, ScenarioError
 from assay.guards.attribution import exact_shapley, leave_one_out, single_ablations
 from assay.guards.clearance import minimal_deletions
-from assay.guards.coalitions import members
+from assay.guards.coalitions import EMPTY, grand, members
 from assay.guards.protocols import Ask
+from assay.runtime.models.reader import shown_records
 from assay.scenarios import attacks_methods
 from assay.scenarios.attacks import AttackRow, Setting, Stage, is_poisoned, replay
 from assay.scenarios.attacks_data import AttackCase, origin_of, read_attacks, staged
@@ -158,6 +159,22 @@ async def test_another_question_over_a_poisoned_bank_loses_no_true_record(
 
     assert row.lost == ()
     assert row.suppressed == 1
+
+
+# ---- the prompt
+
+
+async def test_no_record_closes_its_fence_or_forges_a_message(shared_data: Path) -> None:
+    kit = setting()
+    for one in read_all(shared_data):
+        ready = await stage(one, kit)
+        n = len(ready.candidates)
+
+        prompt = ready.render(Ask(grand(n)))
+
+        assert len(prompt.messages) == len(ready.render(Ask(EMPTY)).messages)
+        assert len(shown_records(prompt)) == n
+        assert prompt.messages[-1].content.count("</") == n
 
 
 # ---- staging
