@@ -19,8 +19,15 @@ RESULTS_FILE = "results.json"
 
 
 class Progress(NamedTuple):
-    """Sessions lived through, all agents together: how many of how many."""
+    """What is under way, and how much of how much of it is done.
 
+    Attributes:
+        what: ``users' words`` counts users, ``sessions`` those of all agents together.
+        done: How many.
+        total: Of how many.
+    """
+
+    what: str
     done: int
     total: int
 
@@ -101,7 +108,7 @@ def simulate(
         folder: Begun with this record.
         record: What is simulated.
         workers: Processes; with one nothing is started.
-        watch: Called after each user and agent.
+        watch: Called after each user and agent, and after each user whose words a model finds.
 
     Returns:
         Everything lived through, by user and agent, and the most memory all processes together
@@ -112,12 +119,12 @@ def simulate(
     """
     config = record.config
     peaks: dict[int, int] = {}
-    voices = _voices(folder, record, workers, peaks)
+    voices = _voices(folder, record, workers, peaks, watch)
     done = {_place(one) for one in folder.lived()}
     every = [(user, a) for user in range(config.users) for a in range(len(config.simulation.agent))]
     total = sum(config.sessions_of(user) for user, _ in every)
     sessions = sum(config.sessions_of(user) for user, _ in done)
-    watch(Progress(sessions, total))
+    watch(Progress("sessions", sessions, total))
     orders = [
         Order(config, user, agent, voices.get(user, {}))
         for user, agent in every
@@ -127,12 +134,16 @@ def simulate(
         append_lines(folder.path / LIVED_FILE, [lived])
         peaks[usage.process] = usage.peak
         sessions += config.sessions_of(lived.user)
-        watch(Progress(sessions, total))
+        watch(Progress("sessions", sessions, total))
     return _settled(folder), _peak(peaks, peak_memory())
 
 
 def _voices(
-    folder: SimulationFolder, record: SimulationRecord, workers: int, peaks: dict[int, int]
+    folder: SimulationFolder,
+    record: SimulationRecord,
+    workers: int,
+    peaks: dict[int, int],
+    watch: Callable[[Progress], None],
 ) -> dict[int, dict[str, str]]:
     config = record.config
     if config.simulation.user_model == SCRIPT:
@@ -143,6 +154,7 @@ def _voices(
         append_lines(folder.path / VOICES_FILE, [voice])
         peaks[usage.process] = usage.peak
         known[voice.user] = voice
+        watch(Progress("users' words", len(known), config.users))
     return {user: voice.lines for user, voice in known.items()}
 
 

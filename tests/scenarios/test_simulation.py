@@ -254,6 +254,32 @@ def test_a_failing_turn_says_whose_it_was_and_what_is_done_is_kept(tmp_path: Pat
     assert all(one.user == 0 for one in folder.lived())
 
 
+def test_a_user_model_is_asked_once_for_all_agents_and_never_again(tmp_path: Path) -> None:
+    script = tmp_path / "script.toml"
+    script.write_text(
+        '[[rule]]\nquestion = "^Who is my doctor"\nreply = "Which doctor do I see?"\n'
+    )
+    simulation = msgspec.structs.replace(small(), user_model=f"scripted:{script}")
+    folder, record = SimulationFolder(tmp_path / "out"), record_of(simulation)
+    folder.begin(record)
+    moves: list[tuple[str, int]] = []
+
+    first, _ = simulate(
+        folder, record, workers=1, watch=lambda moved: moves.append((moved.what, moved.done))
+    )
+    (folder.path / LIVED_FILE).unlink()
+    again, _ = simulate(
+        folder, record, workers=1, watch=lambda moved: moves.append((moved.what, moved.done))
+    )
+
+    assert again == first
+    assert "Which doctor do I see?" in [told.question for told in first[0].told]
+    assert [move for move in moves if move[0] == "users' words"] == [
+        ("users' words", 1),
+        ("users' words", 2),
+    ]
+
+
 # ---- figures
 
 

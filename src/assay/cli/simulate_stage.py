@@ -85,10 +85,10 @@ def _live(choice: Choice, folder: SimulationFolder, record: SimulationRecord) ->
     started = clock.monotonic()
     workers = choice.workers or _workers(record.config)
     with _progress() as bar:
-        task = bar.add_task("sessions, all agents", total=None)
+        task = bar.add_task("sessions", total=None)
 
         def watch(moved: Moved) -> None:
-            bar.update(task, completed=moved.done, total=moved.total)
+            bar.update(task, description=moved.what, completed=moved.done, total=moved.total)
 
         try:
             lived, peak = simulate(folder, record, workers=workers, watch=watch)
