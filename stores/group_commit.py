@@ -49,7 +49,7 @@ def commit_group(connection: sqlite3.Connection, mark: Watermark, jobs: Sequence
 def _note(mark: Watermark, count: int, jobs: Sequence[Job]) -> None:
     try:
         mark.note(count)
-    except OSError as error:
+    except (OSError, MemoryError) as error:
         _fail(jobs, error)
 
 

@@ -300,6 +300,8 @@ def _mapped(error: Exception, path: Path) -> Exception:
     """The store's error for one of SQLite or the operating system; any other one as it is."""
     if isinstance(error, OSError):
         return StoreError(f"the bank {path} cannot be used: {error.strerror or error}")
+    if isinstance(error, MemoryError):
+        return StoreError(f"the bank {path} cannot be used: not enough memory; nothing was written")
     if not isinstance(error, sqlite3.Error):
         return error
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF

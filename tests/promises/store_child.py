@@ -98,8 +98,9 @@ async def journal_only(bank: Bank, name: str, count: int) -> None:
 WORK = {"kinds": write_kinds, "turns": take_turns, "journal": journal_only}
 
 
-async def main(work: str, path: str, name: str, count: str) -> None:
+async def main(*arguments: str) -> None:
     """Open the bank and do the work."""
+    work, path, name, count = arguments
     async with open_bank(Path(path), embedder=HashingEmbedder(16), clock=NoonClock()) as bank:
         await WORK[work](bank, name, int(count))
 

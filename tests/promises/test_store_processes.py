@@ -52,13 +52,13 @@ def killed(path: Path, name: str, after: int) -> list[tuple[str, str]]:
 async def found(path: Path, sessions: Sequence[str]) -> set[tuple[str, str]]:
     """Every row that is there, by kind."""
     async with opened(path) as bank:
-        rows = {("record", r.id) for r in (await bank.store.changes(ANN, after=0)).records}
-        rows |= {("turn", t.id) for t in await bank.archive.all(ANN)}
+        rows = {("record", str(r.id)) for r in (await bank.store.changes(ANN, after=0)).records}
+        rows |= {("turn", str(t.id)) for t in await bank.archive.all(ANN)}
         rows |= {("cache", row.key) async for row in bank.cache.rows(ANN)}
         for session in sessions:
             entries = await bank.journal.read(SessionId(session))
             rows |= {("journal", entry.payload.decode()) for entry in entries}
-    return {(str(kind), str(key)) for kind, key in rows}
+        return rows
 
 
 async def indexed(path: Path, limit: int) -> set[RecordId]:
