@@ -66,6 +66,8 @@ class Laboratory:
         record_ids: The record of each candidate, by bit, so that erasure reaches cached answers;
             empty when the candidates are not records.
         likelihood: Answers the asks that carry an ``answer``; the same model as ``model``.
+        sources: What every question shows beside the candidates, listed with the answers too: the
+            past turns of the prompt (``assay.stores.protocols.turn_source``).
         price: What tokens cost; the ledger's money is 0 without.
 
     Raises:
@@ -82,6 +84,7 @@ class Laboratory:
         budget: Budget,
         concurrency: int,
         record_ids: Sequence[RecordId] = (),
+        sources: Sequence[RecordId] = (),
         likelihood: LikelihoodModel | None = None,
         price: Price | None = None,
     ) -> None:
@@ -92,6 +95,7 @@ class Laboratory:
         self._cache = cache
         self._namespace = namespace
         self._record_ids = tuple(record_ids)
+        self._sources = tuple(sources)
         self._likelihood = likelihood
         self._accounts = Accounts(concurrency=concurrency, now=anyio.current_time)
         self._sender = Sender(
@@ -274,7 +278,8 @@ class Laboratory:
         result = await self._sender.send(asked, hold, sink)
         self._land(asked.key, result)
         if not isinstance(result, FAILURES):
-            row = CacheRow(asked.key, encode_answer(result), asked.encoded, asked.record_ids)
+            listed = (*asked.record_ids, *self._sources)
+            row = CacheRow(asked.key, encode_answer(result), asked.encoded, listed)
             await self._cache.put(self._namespace, [row])
 
     def _land(self, key: str, result: Answer | Failure) -> None:

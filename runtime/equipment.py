@@ -48,25 +48,32 @@ class Equipment:
         return Parameters(max_tokens=self.settings.guard.answer_tokens, seed=self.seed, tools=tools)
 
     def experiments(
-        self, namespace: Namespace, render: Renderer, record_ids: tuple[RecordId, ...]
+        self,
+        namespace: Namespace,
+        render: Renderer,
+        record_ids: tuple[RecordId, ...],
+        sources: tuple[RecordId, ...] = (),
     ) -> Laboratory:
-        """The laboratory of one review, under the budget of a turn."""
+        """The laboratory of one review, under the budget of a turn; ``sources``: turns it shows."""
         budget = self.settings.budget
         limits = Limits(
             calls=budget.calls, tokens=budget.tokens, money=budget.money, seconds=budget.seconds
         )
-        return self._laboratory(namespace, render, limits, record_ids)
+        return self._laboratory(namespace, render, limits, record_ids, sources)
 
-    def reply_only(self, namespace: Namespace, render: Renderer) -> Laboratory:
+    def reply_only(
+        self, namespace: Namespace, render: Renderer, sources: tuple[RecordId, ...] = ()
+    ) -> Laboratory:
         """The laboratory of one reply: the budget buys experiments, a reply is always one call."""
-        return self._laboratory(namespace, render, Limits(calls=1), ())
+        return self._laboratory(namespace, render, Limits(calls=1), (), sources)
 
-    def _laboratory(
+    def _laboratory(  # what differs between the two
         self,
         namespace: Namespace,
         render: Renderer,
         limits: Limits,
         record_ids: tuple[RecordId, ...],
+        sources: tuple[RecordId, ...],
     ) -> Laboratory:
         return Laboratory(
             model=self.model,
@@ -76,4 +83,5 @@ class Equipment:
             budget=Budget(limits, monotonic=self.clock.monotonic),
             concurrency=self.settings.model.concurrency,
             record_ids=record_ids,
+            sources=sources,
         )

@@ -146,6 +146,7 @@ class Handlers:
             self._namespace,
             scene.renderer(equipment, equipment.experiment_parameters(scene.tools)),
             tuple(candidate.record.id for candidate in case.candidates),
+            scene.sources,
         )
         decision = await self._in_time(case, laboratory, last)
         spent = msgspec.structs.replace(decision, spent=laboratory.ledger())
@@ -184,7 +185,7 @@ class Handlers:
         )
         if self.answerer is not None:
             return self._answered_elsewhere(command, await self.answerer(render(Ask(shown))))
-        laboratory = self._equipment.reply_only(self._namespace, render)
+        laboratory = self._equipment.reply_only(self._namespace, render, scene.sources)
         completion = await laboratory.answer(
             _with_results(render(Ask(shown)), command.results),
             record_ids=tuple(judgement.record_id for judgement in command.decision.admitted),
@@ -215,6 +216,7 @@ class Handlers:
             self._namespace,
             scene.renderer(equipment, equipment.experiment_parameters(scene.tools)),
             tuple(candidate.record.id for candidate in scene.candidates),
+            scene.sources,
         )
         outcome = await laboratory.outcome(Ask(shown, rendering=SUMMARISE))
         summed_up = [scene.candidates[i] for i in members(shown)]
@@ -286,6 +288,7 @@ class Handlers:
         verdicts = await self._standing.verdicts()
         found = await candidates_of(bank.store, self._namespace, command.found)
         return Scene(
+            turn_id=command.turn_id,
             question=command.text,
             candidates=verdicts.allowed(found),
             recent=tuple(recent),

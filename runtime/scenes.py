@@ -12,8 +12,9 @@ from assay.runtime.commands import Found
 from assay.runtime.equipment import Equipment
 from assay.runtime.models.counting import require_room
 from assay.runtime.prompts import make_renderer
-from assay.stores.protocols import MemoryStore
-from assay.stores.records import ArchiveTurn, Candidate, Namespace
+from assay.runtime.remember import turn_of
+from assay.stores.protocols import MemoryStore, turn_source
+from assay.stores.records import ArchiveTurn, Candidate, Namespace, RecordId, TurnId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +22,7 @@ class Scene:
     """All a prompt of this turn is made of, but for the coalition.
 
     Attributes:
+        turn_id: The turn it is.
         question: What the user says now.
         candidates: In canonical order; erased ones are gone.
         recent: Past turns of the session that still stand.
@@ -30,6 +32,7 @@ class Scene:
         instructions: First words of the system message; empty: those of the settings.
     """
 
+    turn_id: TurnId
     question: str
     candidates: tuple[Candidate, ...]
     recent: tuple[ArchiveTurn, ...]
@@ -37,6 +40,12 @@ class Scene:
     recent_tokens: int
     tools: str
     instructions: str = ""
+
+    @property
+    def sources(self) -> tuple[RecordId, ...]:
+        """The past turns and the own words that every prompt of the scene shows."""
+        turns = dict.fromkeys([self.turn_id, *(turn_of(turn.id) for turn in self.recent)])
+        return tuple(map(turn_source, turns))
 
     def renderer(
         self, equipment: Equipment, parameters: Parameters, *, flagged: Coalition = EMPTY

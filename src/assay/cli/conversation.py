@@ -25,7 +25,7 @@ HELP = """\
   /memories          what is remembered and holds now
   /withheld          what was kept out of the last prompt
   /correct ID TEXT   replace a memory; the old one stays as history
-  /forget ID         erase a memory; the past turns themselves stay archived
+  /forget ID         erase a memory and the past turns that hold its words
   /help              this
   /quit              leave (so does the end of input)
 Anything else is said to the model. An ID may be shortened to 4 characters or more that are unique."""
