@@ -3,8 +3,7 @@
 import os
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from multiprocessing import get_context
+from concurrent.futures import as_completed
 
 import msgspec
 import numpy as np
@@ -17,6 +16,7 @@ from assay.scenarios.games import Answerer, Game, Mix, cohort
 from assay.scenarios.games_methods import Method, own_methods, too_large
 from assay.scenarios.games_peers import peer_methods
 from assay.scenarios.games_scoring import GameScore, score
+from assay.scenarios.workers import worker_pool
 
 CHUNK = 60
 """Games that one worker plays at a time with one method."""
@@ -136,13 +136,10 @@ def _finished(tasks: Sequence[_Task], workers: int) -> Iterator[tuple[_Task, lis
     # Two processes with two BLAS threads each are slower than two with one; read at their start.
     for name in _ONE_THREAD:
         os.environ.setdefault(name, "1")
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+    with worker_pool(workers) as pool:
         pending = {pool.submit(_play, task): task for task in tasks}
-        try:
-            for future in as_completed(pending):
-                yield pending[future], future.result()
-        finally:
-            pool.shutdown(cancel_futures=True)
+        for future in as_completed(pending):
+            yield pending[future], future.result()
 
 
 def _play(task: _Task) -> list[GameScore]:

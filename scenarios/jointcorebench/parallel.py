@@ -1,13 +1,10 @@
 """The same function over many items on several cores, in order, with progress."""
 
-import multiprocessing
-import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from functools import partial
-from multiprocessing.process import BaseProcess
-from threading import Thread
 from typing import TypeVar
+
+from assay.scenarios.workers import worker_pool
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -44,9 +41,7 @@ def in_processes(
             results += work(chunk)
             advance(len(chunk))
         return results
-    # A fork would copy the threads of a progress bar half alive; a spawned process starts clean.
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(processes, context, initializer=end_with_parent) as pool:
+    with worker_pool(processes) as pool:
         for chunk, done in zip(chunks, pool.map(work, chunks), strict=True):
             results += done
             advance(len(chunk))
@@ -55,15 +50,3 @@ def in_processes(
 
 def _over(function: Callable[[Item], Result], chunk: Sequence[Item]) -> list[Result]:
     return [function(item) for item in chunk]
-
-
-def end_with_parent() -> None:
-    """Have this process end when its parent does: a killed parent leaves its pool waiting."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        Thread(target=_wait_and_exit, args=(parent,), daemon=True).start()
-
-
-def _wait_and_exit(parent: BaseProcess) -> None:
-    parent.join()
-    os._exit(1)

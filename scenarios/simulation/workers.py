@@ -1,7 +1,5 @@
 """The same function over many items on several cores: results as they come, memory bounded."""
 
-import multiprocessing
-import signal
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -9,7 +7,7 @@ from itertools import islice
 from typing import TypeVar
 
 from assay.errors import ScenarioError
-from assay.scenarios.jointcorebench.parallel import end_with_parent
+from assay.scenarios.workers import worker_pool
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -36,21 +34,14 @@ def as_they_come(
     if processes == 1 or len(items) < 2:  # noqa: PLR2004  # one item needs no second process
         yield from map(function, items)
         return
-    # A fork would copy the threads of a progress bar half alive; a spawned process starts clean.
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(processes, context, initializer=_begin) as pool:
-        try:
+    try:
+        with worker_pool(processes) as pool:
             yield from _streamed(pool, function, items, 2 * processes)
-        except BrokenProcessPool as error:
-            raise ScenarioError(
-                "a worker process was ended from outside, perhaps for want of memory; "
-                "the same command goes on, with fewer --workers if memory is short"
-            ) from error
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            for child in multiprocessing.active_children():
-                child.terminate()
-            raise
+    except BrokenProcessPool as error:
+        raise ScenarioError(
+            "a worker process was ended from outside, perhaps for want of memory; the same command "
+            "goes on, with fewer --workers if memory is short"
+        ) from error
 
 
 def _streamed(
@@ -63,9 +54,3 @@ def _streamed(
         waiting |= {pool.submit(function, item) for item in islice(coming, len(done))}
         for future in done:
             yield future.result()
-
-
-def _begin() -> None:
-    """Leave Ctrl-C to the parent, and end when the parent does."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    end_with_parent()

@@ -67,8 +67,8 @@ def games(  # noqa: PLR0913, PLR0917  # one parameter per option
         Plan(size=size, k=n, seed=seed, answers=kind, sd=sd, mix=mixed, limit=limit)  # type: ignore[arg-type]  # checked above
         for n in k or [5]
     ]
-    names, missing = _methods(method)
     with interruptible():
+        names, missing = _methods(method)
         played = _play(plans, names, workers or os.cpu_count() or 1)
     _show(played, missing, concurrency, out=out, as_json=as_json)
 
