@@ -80,9 +80,9 @@ async def deliver_in_any_order(path: Path, rng: random.Random) -> int:
     return delivered
 
 
-def by_key(content: Content) -> Content:
+def by_key(content: Content) -> list[list[str]]:
     """Without the order of writing, which is what was shuffled."""
-    return Content(*(sorted(rows, key=repr) for rows in content))
+    return [sorted(map(repr, rows)) for rows in content]
 
 
 async def content(path: Path) -> Content:
@@ -137,10 +137,11 @@ class CancelledAt:
         self._scope = scope
 
     def __await__(self) -> Generator[Any, Any, None]:
-        step: Callable[[], Any] = lambda: self._work.send(None)  # noqa: E731 - chosen anew each time
+        resume: Callable[[Any], Any] = self._work.send
+        value: Any = None
         while True:
             try:
-                waited_for = step()
+                waited_for = resume(value)
             except StopIteration:
                 return
             self._left -= 1
@@ -148,11 +149,10 @@ class CancelledAt:
                 self._scope.cancel()
             try:
                 value = yield waited_for
+                resume = self._work.send
             except BaseException as error:  # noqa: BLE001 - handed on to the work
-                thrown = error
-                step = lambda thrown=thrown: self._work.throw(thrown)  # noqa: E731
-            else:
-                step = lambda value=value: self._work.send(value)  # noqa: E731
+                value = error
+                resume = self._work.throw
 
 
 async def cancelled_at(n: int, work: Coroutine[Any, Any, object]) -> bool:

@@ -15,7 +15,6 @@ import pytest
 from tests.stores.support import ANN, NOON, memory, turn
 
 from assay.errors import StoreError
-from assay.stores import sqlite as sqlite_module
 from assay.stores.protocols import Bank
 from assay.stores.records import RecordId
 
@@ -78,7 +77,7 @@ def failing_sqlite(gremlin: Gremlin, monkeypatch: pytest.MonkeyPatch) -> Iterato
                 gremlin.see()
             return super().execute(sql, *values)  # type: ignore[arg-type]  # as it came
 
-        def executemany(self, sql: str, values: object) -> sqlite3.Cursor:  # type: ignore[override]  # as it came
+        def executemany(self, sql: str, values: object) -> sqlite3.Cursor:
             gremlin.see()
             return super().executemany(sql, values)  # type: ignore[arg-type]  # as it came
 
@@ -88,7 +87,7 @@ def failing_sqlite(gremlin: Gremlin, monkeypatch: pytest.MonkeyPatch) -> Iterato
         return plain(path, factory=Connection, **options)  # type: ignore[call-overload,no-any-return]  # as it came
 
     with monkeypatch.context() as patch:
-        patch.setattr(sqlite_module.sqlite3, "connect", connect)
+        patch.setattr(sqlite3, "connect", connect)
         yield
 
 
