@@ -38,7 +38,8 @@ class Served:
 
     def client(self, key: str = KEY) -> httpx2.AsyncClient:
         headers = {"Authorization": f"Bearer {key}"}
-        return httpx2.AsyncClient(base_url=self.address, headers=headers, timeout=20)
+        limits = httpx2.Limits(max_connections=None)
+        return httpx2.AsyncClient(base_url=self.address, headers=headers, timeout=60, limits=limits)
 
 
 @asynccontextmanager
