@@ -3,6 +3,7 @@
 import typer
 
 from assay.cli.bank.check import check
+from assay.cli.bank.copying import backup, restore
 from assay.cli.bank.exchange import export_memories, import_memories
 from assay.cli.bank.salvage import salvage
 
@@ -14,4 +15,6 @@ def bank_commands() -> typer.Typer:
     app.command("salvage")(salvage)
     app.command("import")(import_memories)
     app.command("export")(export_memories)
+    app.command("backup")(backup)
+    app.command("restore")(restore)
     return app

@@ -1,0 +1,39 @@
+"""``assay bank backup`` and ``assay bank restore``."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from assay.cli.options import JsonOption
+
+BankArgument = Annotated[Path, typer.Argument(help="Folder of the bank.", show_default=False)]
+FileArgument = Annotated[Path, typer.Argument(help="File of the backup.", show_default=False)]
+
+
+def backup(path: BankArgument, file: FileArgument, *, as_json: JsonOption = False) -> None:
+    """Write a bank into one file; it may be in use meanwhile."""
+    from assay.stores.backup import back_up  # noqa: PLC0415  # --help stays fast
+
+    copied = back_up(path, file)
+    _print(copied, f"{copied.records:,} records, {copied.bytes:,} bytes in {file}", as_json)
+
+
+def restore(file: FileArgument, path: BankArgument, *, as_json: JsonOption = False) -> None:
+    """Make a bank what a backup holds; what was erased from it since stays erased.
+
+    Nobody may have the bank open.
+    """
+    from assay.stores.backup import restore as restore_bank  # noqa: PLC0415  # --help stays fast
+
+    copied = restore_bank(file, path)
+    said = f"{copied.records:,} records in {path}; {copied.erased:,} erased since were left out"
+    _print(copied, said, as_json)
+
+
+def _print(copied: object, said: str, as_json: bool) -> None:  # noqa: FBT001  # the command's own flag
+    import msgspec  # noqa: PLC0415  # --help stays fast
+
+    line = msgspec.json.encode(copied).decode() if as_json else said
+    sys.stdout.write(line + "\n")
