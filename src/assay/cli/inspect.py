@@ -74,7 +74,7 @@ async def _export(
     async with open_runtime(
         model="scripted", guard="no_memory", bank=path, embedder=embedder
     ) as runtime:
-        with Progress(console=console, transient=True) as progress:
+        with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
             bar = progress.add_task("users", total=None)
             return await write(
                 runtime,

@@ -21,7 +21,7 @@ async def test_a_turn_of_the_user_is_news_others_are_not_and_nothing_is_said_of_
     before: list[bytes] = []
     taken: list[bytes] = []
     async with open_desk() as desk:
-        events = news_events(desk, "clinic", ANN)
+        events = news_events(desk, "clinic", ANN, anyio.Event())
         with anyio.fail_after(5):
             async with anyio.create_task_group() as group:
                 group.start_soon(take, events, taken)
@@ -41,7 +41,7 @@ async def test_a_turn_of_the_user_is_news_others_are_not_and_nothing_is_said_of_
 async def test_the_page_of_all_users_hears_of_each() -> None:
     taken: list[bytes] = []
     async with open_desk() as desk:
-        events = news_events(desk, "clinic", None)
+        events = news_events(desk, "clinic", None, anyio.Event())
         with anyio.fail_after(5):
             async with anyio.create_task_group() as group:
                 group.start_soon(take, events, taken)
@@ -50,3 +50,18 @@ async def test_the_page_of_all_users_hears_of_each() -> None:
         await events.aclose()
 
     assert len(taken) == 1
+
+
+async def test_a_stream_ends_by_itself_when_the_service_stops() -> None:
+    stopping = anyio.Event()
+    async with open_desk() as desk:
+        events = news_events(desk, "clinic", ANN, stopping)
+        with anyio.fail_after(5):
+            async with anyio.create_task_group() as group:
+                group.start_soon(_drained, events)
+                await anyio.wait_all_tasks_blocked()
+                stopping.set()
+
+
+async def _drained(events: AsyncGenerator[ServerSentEvent]) -> None:
+    assert [event async for event in events] == []
