@@ -17,15 +17,17 @@ class Job:
         work: Its statements; run again from the start if another job of its group fails.
         done: Set once it is committed or has failed.
         error: Why it failed; nothing of it was written then.
+        begun: Its group has been taken up; it ends by itself.
         abandoned: The caller left before it began; it is not to run.
     """
 
-    __slots__ = ("abandoned", "done", "error", "work")
+    __slots__ = ("abandoned", "begun", "done", "error", "work")
 
     def __init__(self, work: Work) -> None:
         self.work = work
         self.done = anyio.Event()
         self.error: Exception | None = None
+        self.begun = False
         self.abandoned = False
 
 

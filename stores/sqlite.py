@@ -90,7 +90,7 @@ class Database:
 
         Whatever ``work`` raises undoes its own statements only; it may be run twice, the first
         time undone. On cancellation before it began
-        it does not run; afterwards it is committed whole.
+        it does not run; afterwards it is committed whole, and the cancelled caller waits for that.
 
         Raises:
             StoreClosed: If the bank was closed.
@@ -105,8 +105,13 @@ class Database:
             await job.done.wait()
         except anyio.ClosedResourceError as error:
             raise self._closed_error() from error
-        finally:
-            job.abandoned = not job.done.is_set()
+        except BaseException:
+            # Whoever reads after a cancelled write must see what became of it.
+            job.abandoned = not job.begun
+            if job.begun:
+                with anyio.CancelScope(shield=True):
+                    await job.done.wait()
+            raise
         if job.error is not None:
             raise _mapped(job.error, self.path) from job.error
         return results[-1]
@@ -148,6 +153,8 @@ class Database:
             async for first in self._receive:
                 jobs = [first, *self._waiting()]
                 wanted = [job for job in jobs if not job.abandoned]
+                for job in wanted:
+                    job.begun = True
                 await anyio.to_thread.run_sync(
                     commit_group, connection, mark, wanted, limiter=self._writing
                 )

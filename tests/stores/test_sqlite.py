@@ -102,18 +102,24 @@ async def test_a_caller_cancelled_in_the_middle_leaves_a_whole_write(tmp_path: P
 
     async with Database(tmp_path / "f") as database, anyio.create_task_group() as group:
         with anyio.CancelScope() as scope:
-            group.start_soon(_cancel_when, entered, scope)
+            group.start_soon(_cancel_when, entered, scope, leave)
             await database.write(two_rows)
-        leave.set()
+        # Decided when the cancelled caller is back: what it reads now is what stays.
+        written = await database.read(numbers)
         await database.write(noting(3))
 
         assert scope.cancelled_caught
+        assert written == [1, 2]
         assert await database.read(numbers) == [1, 2, 3]
 
 
-async def _cancel_when(entered: threading.Event, scope: anyio.CancelScope) -> None:
+async def _cancel_when(
+    entered: threading.Event, scope: anyio.CancelScope, leave: threading.Event
+) -> None:
     await anyio.to_thread.run_sync(entered.wait)
     scope.cancel()
+    await checkpoint()
+    leave.set()
 
 
 async def test_closing_waits_for_what_is_queued(tmp_path: Path) -> None:
