@@ -20,8 +20,9 @@ def worker_pool(processes: int) -> Generator[ProcessPoolExecutor]:
     before = set(multiprocessing.active_children())
     # A fork would copy the threads of a progress bar half alive; a spawned process starts clean.
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(processes, context, initializer=_begin) as pool:
+    with ProcessPoolExecutor(processes, context, initializer=end_with_parent) as pool:
         try:
+            _start_all(pool, processes)
             yield pool
         except BaseException:
             # A pool waits for what runs, however long that takes.
@@ -31,10 +32,21 @@ def worker_pool(processes: int) -> Generator[ProcessPoolExecutor]:
             raise
 
 
-def _begin() -> None:
-    # A terminal sends Ctrl-C to every process; only the parent has something to say.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    end_with_parent()
+def _start_all(pool: ProcessPoolExecutor, processes: int) -> None:
+    """Start every process deaf to Ctrl-C, which a terminal sends to all: the parent tells the user.
+
+    A process inherits what its parent blocks, so it is deaf from its first instruction on.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        for _ in range(processes):
+            pool.submit(_nothing)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _nothing() -> None:
+    return
 
 
 def end_with_parent() -> None:
