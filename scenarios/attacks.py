@@ -79,7 +79,8 @@ class Setting(NamedTuple):
     Attributes:
         model: What answers.
         bank: Open; each case is written to namespaces of its own.
-        cache: Answers paid for.
+        cache: Gives the cache of a decision: a fresh one where methods are to pay for themselves,
+            one and the same where answers cost something.
         guard: From a method's name to the guard.
         origin: Whether guards see origins.
         seed: Of prompts.
@@ -88,7 +89,7 @@ class Setting(NamedTuple):
 
     model: ChatModel
     bank: Bank
-    cache: Cache
+    cache: Callable[[], Cache]
     guard: Callable[[str], Guard]
     origin: OriginShown = "visible"
     seed: int = 7
@@ -189,7 +190,7 @@ class Stage:
         return Laboratory(
             model=self._setting.model,
             render=self._renderer(),
-            cache=self._setting.cache,
+            cache=self._setting.cache(),
             namespace=self._scene.namespace,
             budget=Budget(Limits(calls=most_calls)),
             concurrency=self._setting.concurrency,

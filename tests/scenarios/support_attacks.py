@@ -14,6 +14,7 @@ from assay.scenarios.attacks_methods import attack_guard
 from assay.scenarios.attacks_reader import IDENTITY, read_credulously
 from assay.stores.bank import memory_bank
 from assay.stores.embeddings import HashingEmbedder
+from assay.stores.memory import InMemoryCache
 
 NOW = "2026-03-10T12:00:00Z"
 
@@ -70,7 +71,7 @@ def setting(origin: OriginShown = "visible", *, seed: int = 7) -> Setting:
     return Setting(
         model=ScriptedModel(read_credulously, identity=IDENTITY, context_tokens=1_000_000),
         bank=bank,
-        cache=bank.cache,
+        cache=InMemoryCache,
         guard=lambda name: attack_guard(name, embedder=embedder, origin=origin),
         origin=origin,
         seed=seed,

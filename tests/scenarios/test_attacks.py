@@ -12,7 +12,7 @@ import pytest
 from assay.errors import ConfigError, ScenarioError
 from assay.guards.attribution import exact_shapley, leave_one_out, single_ablations
 from assay.guards.clearance import minimal_deletions
-from assay.guards.coalitions import EMPTY, grand, members
+from assay.guards.coalitions import EMPTY, Coalition, grand, members
 from assay.guards.protocols import Ask
 from assay.runtime.models.reader import shown_records
 from assay.scenarios import attacks_methods
@@ -77,7 +77,8 @@ async def worth(one: AttackCase, kit: Setting) -> tuple[list[str], npt.NDArray[n
     ready = await stage(one, kit, f"seed{kit.seed}")
     laboratory = ready.laboratory()
     names = [ready.name_of(candidate.record.id) for candidate in ready.candidates]
-    outcomes = await laboratory.outcomes([Ask(c) for c in range(2 ** len(names))])  # type: ignore[arg-type]  # every coalition
+    every = [Ask(Coalition(c)) for c in range(2 ** len(names))]
+    outcomes = await laboratory.outcomes(every)
     right = [
         not is_poisoned(o.text, one)
         and all(holds(words(o.text), words(p)) for p in one.expected.answer_contains)
@@ -107,8 +108,8 @@ async def test_deleting_groups_finds_every_member(shared_data: Path, name: str, 
 
     names, table = await worth(one, setting(seed=seed))
 
-    values = dict(enumerate(table.tolist()))
-    groups = minimal_deletions(values, len(names))  # type: ignore[arg-type]  # every coalition
+    values = {Coalition(c): float(worth_of) for c, worth_of in enumerate(table)}
+    groups = minimal_deletions(values, len(names))
     assert table[-1] == 0
     assert {names[i] for group in groups for i in members(group)} == set(one.expected.suppress)
 
@@ -123,7 +124,7 @@ async def test_no_retelling_of_a_case_changes_a_decision(shared_data: Path, vari
 
     for one in read_all(shared_data):
         plain, told = await stage(one, kit), await stage(VARIANTS[variant](one), kit, variant)
-        own = {record.id for record in one.records}
+        own = frozenset(record.id for record in one.records)
         if plain.withheld(await plain.decide("panel")) != own & told.withheld(
             await told.decide("panel")
         ):

@@ -2,8 +2,9 @@
 
 import shlex
 import sys
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, cast, get_args
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from assay.guards.protocols import ChatModel
     from assay.scenarios.attacks import AttackRow, Setting
     from assay.scenarios.attacks_data import AttackCase, OriginShown
+    from assay.stores.protocols import Cache
 
 _INTERRUPTED = 130
 Shown = Literal["visible", "hidden"]
@@ -169,6 +171,7 @@ async def _setting(
     from assay.stores.bank import open_bank  # noqa: PLC0415
     from assay.stores.cache_file import open_cache  # noqa: PLC0415
     from assay.stores.embeddings import open_embedder  # noqa: PLC0415
+    from assay.stores.memory import InMemoryCache  # noqa: PLC0415
 
     opened = open_embedder(embedder)
     async with AsyncExitStack() as stack:
@@ -176,12 +179,15 @@ async def _setting(
         bank = await stack.enter_async_context(
             open_bank(Path(folder), embedder=opened, clock=SystemClock())
         )
-        paid = model.identity.startswith("scripted")
+        cache: Callable[[], Cache] = InMemoryCache
+        if not model.identity.startswith("scripted"):
+            paid = await stack.enter_async_context(open_cache(cache_path()))
+            cache = lambda: paid  # noqa: E731  # one cache for every decision
         yield Setting(
             model=model,
             bank=bank,
-            cache=bank.cache if paid else await stack.enter_async_context(open_cache(cache_path())),
-            guard=lambda name: attack_guard(name, embedder=opened, origin=origin, seed=seed),
+            cache=cache,
+            guard=partial(attack_guard, embedder=opened, origin=origin, seed=seed),
             origin=origin,
             seed=seed,
         )
