@@ -5,7 +5,7 @@ PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do \
 	&& { echo $$p; break; }; done)
 BIN := .venv/bin
 
-.PHONY: help setup lint-setup peers clients browser demo test promises slow lint lock clean
+.PHONY: help setup lint-setup peers clients browser docs demo test promises scenarios slow lint lock clean
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -49,6 +49,14 @@ clients: .venv/.clients ## Agents and chat clients of other frameworks, on guard
 browser: .venv/.browser ## The inspector in a real Chromium (needs one on the PATH)
 	$(BIN)/pytest tests/browser
 
+.venv/.docs: requirements/docs.txt .venv/.setup
+	$(BIN)/pip install --quiet --require-hashes -r requirements/docs.txt
+	@touch $@
+
+docs: .venv/.docs ## The documentation as a site in build/site; every code block of it is run
+	$(BIN)/mkdocs build --quiet
+	$(BIN)/pytest -m slow tests/docs
+
 demo: setup ## The main job: a long-horizon rollout with the guard and without it
 	$(BIN)/assay demo
 
@@ -57,6 +65,9 @@ test: setup ## The test suite
 
 promises: setup ## Every promise the README makes, at full length, one line each
 	$(BIN)/pytest tests/promises --promises
+
+scenarios: setup ## The shipped scenarios as tests
+	$(BIN)/pytest --assay scenarios/
 
 slow: setup ## The tests that take minutes
 	$(BIN)/pytest -m slow --timeout 1200
