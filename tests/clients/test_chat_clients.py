@@ -116,11 +116,12 @@ def _sync(base_url: str) -> tuple[Any, str | None, openai.APIStatusError]:
         )
         message = first.choices[0].message
         [call] = message.tool_calls or []
-        result = {"role": "tool", "tool_call_id": call.id, "content": "rainy"}
+        result: Any = {"role": "tool", "tool_call_id": call.id, "content": "rainy"}
+        called: Any = message.to_dict()
         second = client.chat.completions.create(
             model="scripted",
             user="ann",
-            messages=[*messages, message.to_dict(), result],
+            messages=[*messages, called, result],
             tools=[TOOL],
         )
         with pytest.raises(openai.NotFoundError) as refused:

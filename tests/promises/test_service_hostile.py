@@ -1,6 +1,7 @@
 """P13: the service survives hostile clients. Each attack here is made over a real socket."""
 
 import socket
+from collections.abc import AsyncIterator
 
 import anyio
 import anyio.to_thread
@@ -48,7 +49,7 @@ async def test_large_and_deep_bodies_are_refused_before_they_are_parsed(promise:
         announced = await client.post(PATH, content=b"x" * (most + 1))
         sent = 0
 
-        async def endless() -> object:
+        async def endless() -> AsyncIterator[bytes]:
             nonlocal sent
             while True:
                 sent += 4096

@@ -41,7 +41,7 @@ async def test_the_user_may_be_named_by_a_header() -> None:
         await client.post(PATH, json=body(MISO, user="Zoë"))
         plain = {k: v for k, v in body(ASK).items() if k != "user"}
 
-        answer = await client.post(PATH, json=plain, headers={"X-Assay-User": "Zoë".encode()})
+        answer = await client.post(PATH, json=plain, headers={b"X-Assay-User": "Zoë".encode()})
 
     assert "Miso" in answer.text
 
