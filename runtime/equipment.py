@@ -64,8 +64,10 @@ class Equipment:
     def reply_only(
         self, namespace: Namespace, render: Renderer, sources: tuple[RecordId, ...] = ()
     ) -> Laboratory:
-        """The laboratory of one reply: the budget buys experiments, a reply is always one call."""
-        return self._laboratory(namespace, render, Limits(calls=1), (), sources)
+        """The laboratory of one reply, which the budget does not buy: one call, and its retries."""
+        return self._laboratory(
+            namespace, render, Limits(calls=1 + self.settings.model.retries), (), sources
+        )
 
     def _laboratory(  # what differs between the two
         self,
@@ -84,4 +86,5 @@ class Equipment:
             concurrency=self.settings.model.concurrency,
             record_ids=record_ids,
             sources=sources,
+            price=self.settings.price_of(self.model.identity),
         )

@@ -15,12 +15,14 @@ from typing import Annotated, Literal, NamedTuple, Self, TypeAlias, get_args, ge
 import msgspec
 
 from assay.errors import ConfigError
+from assay.guards.budget import Price
 from assay.guards.protocols import OnGuardFailure, OnUndecided
 from assay.runtime.naming import close_names
 from assay.runtime.paths import settings_path
 
 PREFIX = "ASSAY_"
 FILE_VARIABLE = "ASSAY_SETTINGS"
+_PRICES = "prices"
 
 Seconds: TypeAlias = Annotated[float, msgspec.Meta(gt=0, le=86_400)]
 Positive: TypeAlias = Annotated[int, msgspec.Meta(ge=1)]
@@ -162,6 +164,18 @@ class ServeSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     stop_seconds: Seconds = 30.0
 
 
+class PriceSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a model's tokens cost, in one currency; a table ``[prices."openai:NAME"]`` of the file.
+
+    Attributes:
+        prompt: Per million prompt tokens.
+        completion: Per million completion tokens.
+    """
+
+    prompt: Amount
+    completion: Amount
+
+
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Every setting; see the sections."""
 
@@ -171,6 +185,27 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     budget: BudgetSettings = BudgetSettings()
     turn: TurnSettings = TurnSettings()
     serve: ServeSettings = ServeSettings()
+    prices: dict[str, PriceSettings] = {}
+
+    def price_of(self, identity: str) -> Price | None:
+        """What a model's tokens cost, by its name without the URL; ``None`` where nobody says.
+
+        Args:
+            identity: Of the model, such as ``openai:NAME@URL``.
+
+        Raises:
+            ConfigError: If a budget of money is set, and nobody says what an endpoint costs.
+        """
+        name = identity.partition("@")[0]
+        price = self.prices.get(name)
+        if price is None:
+            if self.budget.money is not None and identity.startswith("openai:"):
+                raise ConfigError(
+                    f'budget.money needs a price: add [prices."{name}"] with prompt and completion, '
+                    "per million tokens, to the settings"
+                )
+            return None
+        return Price(prompt=price.prompt, completion=price.completion)
 
     @classmethod
     def load(cls, path: Path | None = None, env: Mapping[str, str] = os.environ) -> Self:
@@ -191,7 +226,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             _read_file(file, given)
         _read_environment(env, given)
         values = {name: _converted(name, fields) for name, fields in given.items()}
-        return msgspec.convert(values, cls)
+        return msgspec.convert(values | {"prices": _prices(file) if file else {}}, cls)
 
 
 class Given(NamedTuple):
@@ -202,7 +237,8 @@ class Given(NamedTuple):
 
 
 def _sections() -> dict[str, type[msgspec.Struct]]:
-    return {field.name: type(field.default) for field in msgspec.structs.fields(Settings)}
+    fields = msgspec.structs.fields(Settings)
+    return {field.name: type(field.default) for field in fields if field.name != _PRICES}
 
 
 def _fields(section: str) -> dict[str, object]:
@@ -225,12 +261,34 @@ def _read_file(path: Path, given: dict[str, dict[str, Given]]) -> None:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} is not valid TOML: {error}") from error
     for section, table in tables.items():
+        if section == _PRICES:
+            continue
         where = f"{path}, line {_line_of(text, section, None)}"
         _known(section, given, kind="section", where=where)
         for field, value in _table(section, table, where).items():
             where = f"{path}, line {_line_of(text, section, field)}"
             _known(field, _fields(section), kind=f"setting in [{section}]", where=where)
             given[section][field] = Given(value, where)
+
+
+def _prices(path: Path) -> dict[str, dict[str, object]]:
+    """The price list: its names are those of models, so no setting of the environment has one."""
+    text = path.read_text(encoding="utf-8")
+    listed = _table(_PRICES, tomllib.loads(text).get(_PRICES, {}), str(path))
+    found: dict[str, dict[str, object]] = {}
+    types = {field.name: field.type for field in msgspec.structs.fields(PriceSettings)}
+    for model, table in listed.items():
+        name = f'{_PRICES}."{model}"'
+        given = _table(name, table, str(path))
+        for field in given:
+            _known(field, types, kind=f"setting in [{name}]", where=str(path))
+        if missing := types.keys() - given.keys():
+            raise ConfigError(f"[{name}] lacks {sorted(missing)!r}, per million tokens ({path})")
+        found[model] = {
+            field: _convert(f"{name}.{field}", Given(value, str(path)), types[field])
+            for field, value in given.items()
+        }
+    return found
 
 
 def _table(section: str, given: object, where: str) -> dict[str, object]:

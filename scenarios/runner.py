@@ -197,6 +197,7 @@ class _Bench(NamedTuple):
             concurrency=self.config.concurrency,
             record_ids=[candidate.record.id for candidate in candidates],
             likelihood=self.equipment.likelihood,
+            price=self.config.settings.price_of(self.equipment.model.identity),
         )
 
     def _renderer(self, candidates: Sequence[Candidate], flagged: frozenset[int]) -> Renderer:
