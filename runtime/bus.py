@@ -15,6 +15,7 @@ from datetime import datetime
 from typing import TypeAlias
 
 import anyio
+from anyio.lowlevel import checkpoint
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
 from assay.errors import TurnError
@@ -188,6 +189,9 @@ class Bus:
         """
         answer = await self._ask(_Question(command))
         if answer is None:
+            await (
+                checkpoint()
+            )  # a cancelled turn stops its dispatcher first: it ends cancelled, too
             raise TurnError("the session was closed before its command was carried out")
         return answer
 

@@ -153,8 +153,9 @@ class FaissIndex:
             shelf = await self._caught_up(namespace)
             try:
                 await self._save(namespace, shelf)
-            except OSError as error:
-                raise StoreError(f"the vectors cannot be rewritten: {error.strerror}") from error
+            except (OSError, MemoryError) as error:
+                reason = str(error) or "not enough memory"
+                raise StoreError(f"the vectors cannot be rewritten: {reason}") from error
 
     async def flush(self) -> None:
         """Write what is not on disk yet; a failure is logged, as the files can be rebuilt."""
@@ -231,8 +232,8 @@ class FaissIndex:
     async def _try_save(self, namespace: Namespace, shelf: Shelf) -> None:
         try:
             await self._save(namespace, shelf)
-        except OSError as error:
-            log.warning("index.unsaved", file=self.path_of(namespace).name, reason=str(error))
+        except (OSError, MemoryError) as error:
+            log.warning("index.unsaved", file=self.path_of(namespace).name, reason=repr(error))
 
     async def _save(self, namespace: Namespace, shelf: Shelf) -> None:
         path = self.path_of(namespace)

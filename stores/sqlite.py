@@ -193,12 +193,12 @@ class Database:
             prepare(self.path)
             _examine(self.path)
             connection = _connect(self.path)
-        except (sqlite3.Error, OSError) as error:
+        except (sqlite3.Error, OSError, MemoryError) as error:
             raise _mapped(error, self.path) from error
         try:
             migrate(connection, self.path)
             return connection, _marked(connection, self.path)
-        except (sqlite3.Error, OSError) as error:
+        except (sqlite3.Error, OSError, MemoryError) as error:
             connection.close()
             raise _mapped(error, self.path) from error
         except BaseException:
@@ -217,7 +217,7 @@ class Database:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
                 self._idle.append(connection)
-        except sqlite3.Error as error:
+        except (sqlite3.Error, MemoryError) as error:
             raise _mapped(error, self.path) from error
 
     def _reader(self) -> sqlite3.Connection:
@@ -230,7 +230,7 @@ class Database:
         try:
             with closing(_connect(self.path)) as connection:
                 connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-        except sqlite3.Error as error:
+        except (sqlite3.Error, MemoryError) as error:
             raise _mapped(error, self.path) from error
 
     def _close(self, writer: sqlite3.Connection, mark: Watermark) -> None:
@@ -308,7 +308,7 @@ def _mapped(error: Exception, path: Path) -> Exception:
     if isinstance(error, OSError):
         return StoreError(f"the bank {path} cannot be used: {error.strerror or error}")
     if isinstance(error, MemoryError):
-        return StoreError(f"the bank {path} cannot be used: not enough memory; nothing was written")
+        return StoreError(f"the bank {path} cannot be used: not enough memory")
     if not isinstance(error, sqlite3.Error):
         return error
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
