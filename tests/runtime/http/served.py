@@ -31,6 +31,7 @@ class Served:
 
     service: Service
     address: str
+    stop: anyio.Event
 
     @property
     def base_url(self) -> str:
@@ -76,7 +77,7 @@ async def served(
                 group.start_soon(run)
                 await started.wait()
                 try:
-                    yield Served(service, f"http://{host}:{port}")
+                    yield Served(service, f"http://{host}:{port}", stop)
                 finally:
                     stop.set()
 

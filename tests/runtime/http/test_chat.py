@@ -303,3 +303,25 @@ async def test_two_tenants_with_a_user_of_one_name_share_nothing() -> None:
         answer = await theirs.post(PATH, json=body(ASK))
 
     assert "Miso" not in answer.text
+
+
+async def test_a_stop_lets_the_open_stream_end_and_remembers_it() -> None:
+    model = SlowModel()
+    model.may_end = anyio.Event()
+    async with (
+        served(model=model) as one,
+        one.client() as client,
+        client.stream("POST", PATH, json=body(MISO, stream=True)) as answer,
+    ):
+        lines = answer.aiter_lines()
+        await anext(lines)
+        one.stop.set()
+        while not one.service.is_stopping:
+            await anyio.lowlevel.checkpoint()
+        model.may_end.set()
+        rest = [line async for line in lines]
+        namespace = one.service.namespace_of("acme", "ann")
+        memories = await one.service.runtime.memories(namespace)
+
+    assert rest[-2:] == ["data: [DONE]", ""]
+    assert [record.text for record in memories] == [MISO]
