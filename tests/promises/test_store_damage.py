@@ -123,7 +123,11 @@ async def _add_one_more(bank: Path) -> None:
 
 def salvaged(source: Path, out: Path, truth: Content) -> int:
     """How many records come through; all of them are true ones."""
-    kept = salvage_bank(source, out)
+    try:
+        kept = salvage_bank(source, out)
+    except StoreCorrupt:  # the page that says where everything is; then nothing is made
+        assert not out.exists()
+        return 0
     got = anyio.run(content_of, out)
     assert set(map(repr, got.everything)) <= set(map(repr, truth.everything))
     assert set(map(repr, got.turns)) <= set(map(repr, truth.turns))
@@ -149,9 +153,11 @@ def test_salvage_brings_back_true_rows_only(promise: Promise, tmp_path: Path) ->
         shutil.rmtree(tmp_path / "work")
         shutil.rmtree(tmp_path / "new", ignore_errors=True)
 
+    assert sum(kept) > len(destroyed) * len(truth.everything) / 2
     promise.kept(
-        f"{len(destroyed)} pages destroyed one at a time: {sum(kept)} of "
-        f"{len(destroyed) * len(truth.everything)} records salvaged, none wrong"
+        f"{len(destroyed)} pages destroyed one at a time: {sum(kept):,} of "
+        f"{len(destroyed) * len(truth.everything):,} records salvaged, none wrong; nothing could "
+        f"be read after {kept.count(0)} of them"
     )
 
 
