@@ -1,7 +1,8 @@
 """CPU of one chat turn beside model and embedder: scripted model, hashing embedder, K = 5.
 
 Run: ``python benchmarks/turn_cpu.py [--guard NAME]``. What the model and the embedder themselves burn is
-measured by wrapping both, and taken off. Prints one JSON object; the target is at most 5 ms.
+measured by wrapping both, and taken off. Prints one JSON object with the ratio of a durable,
+encrypted turn to one in memory; the target is under 8 ms.
 """
 
 import argparse
@@ -106,14 +107,17 @@ def main() -> None:
     parser.add_argument("--guard", default="panel")
     guard = parser.parse_args().guard
     with TemporaryDirectory() as folder:
-        figures = {
-            "guard": guard,
-            "k": 5,
-            "turns": TURNS,
-            "in_memory": anyio.run(measure, guard, None),
-            "sqlite": anyio.run(measure, guard, Path(folder) / "bank"),
-            "target_ms": 5.0,
-        }
+        in_memory = anyio.run(measure, guard, None)
+        sqlite = anyio.run(measure, guard, Path(folder) / "bank")
+    figures = {
+        "guard": guard,
+        "k": 5,
+        "turns": TURNS,
+        "in_memory": in_memory,
+        "sqlite": sqlite,
+        "durability_ratio": round(sqlite["turn_ms"] / in_memory["turn_ms"], 2),
+        "target_ms": 8.0,
+    }
     print(json.dumps(figures))
 
 
