@@ -136,7 +136,7 @@ def test_a_wrong_command_gets_help_and_not_an_exit(bank: Path) -> None:
     assert "usage: /correct ID TEXT" in done.stdout
     assert "no memory record 'nope'" in done.stderr
     assert done.stdout.splitlines()[-1] == "I do not know"
-    assert done.returncode == 0
+    assert done.returncode == 1
 
 
 def test_quit_ends_the_conversation(bank: Path) -> None:
@@ -159,7 +159,7 @@ def test_bytes_that_are_no_text_are_refused(bank: Path) -> None:
     done = assay("chat", "--bank", str(bank), *FAST, said=b"caf\xe9 is open\n")
 
     assert "valid Unicode" in done.stderr
-    assert done.returncode == 0
+    assert done.returncode == 1
 
 
 def test_a_last_line_without_an_end_is_said_too(bank: Path) -> None:
@@ -198,7 +198,7 @@ def test_an_endpoint_that_is_down_is_one_line_and_the_chat_goes_on(bank: Path) -
         True,
     ]
     assert "My cat is called Miso." in done.stdout
-    assert done.returncode == 0
+    assert done.returncode == 1
 
 
 def test_terminal_control_characters_of_a_memory_are_not_printed(bank: Path) -> None:

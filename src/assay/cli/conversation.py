@@ -47,6 +47,8 @@ class Conversation:
         self._runtime = runtime
         self._session = session
         self._streaming = streaming
+        self.failures = 0
+        """Lines that could not be acted on."""
         self._commands: Mapping[str, Callable[[str], Awaitable[None]]] = {
             "/why": self._why,
             "/memories": self._memories,
@@ -82,6 +84,7 @@ class Conversation:
         try:
             return await doing
         except (AssayError, ValueError) as error:
+            self.failures += 1
             kind = f"{error.kind}: " if isinstance(error, TurnFailed) else ""
             print(f"assay: {kind}{one_line(str(error), limit=2000)}", file=sys.stderr, flush=True)
             return None
