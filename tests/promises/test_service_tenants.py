@@ -8,7 +8,7 @@ import pytest
 from tests.runtime.http.served import PATH, Served, body, served
 
 from assay.errors import AssayError
-from assay.stores.records import Origin
+from assay.stores.records import Origin, RecordId
 
 from .conftest import Promise
 
@@ -16,8 +16,8 @@ STATEMENT = "no path returns another tenant's record"
 ORIGIN = Origin(writer="user", channel="import")
 
 TENANTS = ["acme", "Acme", "acm", "acme%", "ac me", "a/b", 'a"b', "a'b", "a;--", "", "é", "e\u0301"]
-USERS = ["ann", "Ann", "an", "ann%", "ann_", "a/nn", "'; DROP TABLE records; --", "acme", "é"]
-USERS += [unicodedata.normalize("NFD", "é"), "*", "ann\nbob", "..", "a\u200bnn"]
+USERS = ["ann", "Ann", "an", "ann%", "ann_", "a/nn", "'; DROP TABLE records; --", "acme", "*"]
+OTHERS = ["é", unicodedata.normalize("NFD", "é"), "ann\nbob", "..", "a\u200bnn"]
 
 pytestmark = pytest.mark.promise("P12", STATEMENT)
 
@@ -56,12 +56,13 @@ async def _everything(one: Served, key: str, tenant: str, user: str, other: str)
 async def test_every_path_tells_a_user_their_own_records_only(
     promise: Promise, tmp_path: Path
 ) -> None:
-    pairs = list(product(TENANTS, USERS))[:: promise.times(7, 1)]
+    pairs = list(product(TENANTS, [*USERS, *OTHERS]))[:: promise.times(14, 3)]
     keys = {_key(TENANTS.index(tenant)): tenant for tenant in TENANTS}
     leaks: list[tuple[str, str]] = []
     asked = 0
     async with served(keys=keys, bank=tmp_path / "bank", guard="vector") as one:
-        runtime, records = one.service.runtime, []
+        runtime = one.service.runtime
+        records: list[RecordId] = []
         for number, (tenant, user) in enumerate(pairs):
             namespace = one.service.namespace_of(tenant, user)
             records.append(await runtime.remember(namespace, _secret(number), origin=ORIGIN))

@@ -37,6 +37,9 @@ class Served:
     def base_url(self) -> str:
         return f"{self.address}/v1"
 
+    def figures(self) -> str:
+        return self.service.metrics.text(active=0, waiting=0).decode()
+
     def client(self, key: str = KEY) -> httpx2.AsyncClient:
         headers = {"Authorization": f"Bearer {key}"}
         limits = httpx2.Limits(max_connections=None)
