@@ -4,7 +4,7 @@ import errno
 import os
 import shutil
 import sqlite3
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Generator, Iterable
 from contextlib import contextmanager
 from itertools import count, product
 from pathlib import Path
@@ -68,7 +68,7 @@ class Gremlin:
 
 
 @contextmanager
-def failing_sqlite(gremlin: Gremlin, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def failing_sqlite(gremlin: Gremlin, monkeypatch: pytest.MonkeyPatch) -> Generator[None]:
     """Every statement of a writer is seen, but for what undoes: SQLite needs no space for that."""
 
     class Connection(sqlite3.Connection):
@@ -92,7 +92,7 @@ def failing_sqlite(gremlin: Gremlin, monkeypatch: pytest.MonkeyPatch) -> Iterato
 
 
 @contextmanager
-def failing_system(gremlin: Gremlin, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def failing_system(gremlin: Gremlin, monkeypatch: pytest.MonkeyPatch) -> Generator[None]:
     """Writes, syncs and renames of our own are seen: of the mark and of the vector files."""
 
     def seen(call: Callable[..., object]) -> Callable[..., object]:
@@ -166,7 +166,7 @@ async def fails_at(
 
 
 @contextmanager
-def armed(gremlin: Gremlin) -> Iterator[None]:
+def armed(gremlin: Gremlin) -> Generator[None]:
     """The gremlin is awake in the block only."""
     gremlin.awake = True
     try:

@@ -131,7 +131,9 @@ def test_eight_processes_take_turns_on_one_bank(promise: Promise, tmp_path: Path
 
     said, codes = at_once(tmp_path / "bank", 8, turns)
 
-    there = {key for kind, key in anyio.run(found, tmp_path / "bank", []) if kind == "record"}
+    no_sessions: list[str] = []
+    rows = anyio.run(found, tmp_path / "bank", no_sessions)
+    there = {key for kind, key in rows if kind == "record"}
     assert codes == [0] * 8
     assert said == there == {f"p{n}-{turn}" for n in range(8) for turn in range(turns)}
     assert inspect_bank(tmp_path / "bank").damage == ()
