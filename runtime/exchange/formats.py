@@ -106,13 +106,13 @@ def written(records: Iterable[MemoryRecord], kind: Format, *, user: str) -> byte
 
 def _entries(raw: bytes, name: str) -> list[dict[str, Any]]:
     try:
-        whole = msgspec.json.decode(raw)
+        whole: Any = msgspec.json.decode(raw)
     except msgspec.DecodeError:
         return [_line(line, i, name) for i, line in enumerate(raw.splitlines(), 1) if line.strip()]
     for key in ("results", "memories", "items", "messages"):
-        if isinstance(whole, dict) and isinstance(whole.get(key), list):
-            whole = whole[key]
-    found: list[Any] = whole if isinstance(whole, list) else [whole]
+        if isinstance(whole, dict) and key in whole:
+            whole = cast("Any", whole[key])
+    found = cast("list[Any]", whole) if isinstance(whole, list) else [whole]
     if not all(isinstance(entry, dict) for entry in found):
         raise ConfigError(f"{name}: expected JSON objects, got something else among them")
     return found

@@ -44,7 +44,7 @@ def played(case: AttackCase) -> AttackRow:
             return attack_guard(name, embedder=embedder)
 
         model = ScriptedModel(read_credulously, identity=IDENTITY, context_tokens=_CONTEXT)
-        setting = Setting(model=model, bank=bank, cache=bank.cache, guard=guard)
+        setting = Setting(model=model, bank=bank, cache=lambda: bank.cache, guard=guard)
         [row] = await replay([case], [GUARD], setting)
         return row
 

@@ -51,7 +51,8 @@ def run(
             monkeypatch.setenv(name, value)
         with pytest.raises(SystemExit) as ended:
             main(["serve", "--embedder", "hashing", *options])
-        return Done(int(ended.value.code or 0), *capsys.readouterr())
+        shown = capsys.readouterr()
+        return Done(int(ended.value.code or 0), str(shown.out), str(shown.err))
 
     return run
 

@@ -16,16 +16,24 @@ SAID = (
 @pytest.mark.parametrize(
     ("question", "texts", "expected"),
     [
-        ("What does Ann play?", ["Bruno plays the cello."], {0}),
-        ("What does Bruno play?", ["Bruno plays the cello.", "Clara keeps a beagle."], {1}),
-        ("What does Ann play?", ["The cello stands in the hall."], set()),
-        ("What does Brunno play?", ["Bruno plays the cello."], set()),
-        ("Who plays the cello?", ["Bruno plays the cello."], set()),
-        ("What does Ann's son play?", ["Bruno is Ann's son.", "Bruno plays the cello."], set()),
+        ("What does Ann play?", ["Bruno plays the cello."], frozenset({0})),
+        (
+            "What does Bruno play?",
+            ["Bruno plays the cello.", "Clara keeps a beagle."],
+            frozenset({1}),
+        ),
+        ("What does Ann play?", ["The cello stands in the hall."], frozenset[int]()),
+        ("What does Brunno play?", ["Bruno plays the cello."], frozenset[int]()),
+        ("Who plays the cello?", ["Bruno plays the cello."], frozenset[int]()),
+        (
+            "What does Ann's son play?",
+            ["Bruno is Ann's son.", "Bruno plays the cello."],
+            frozenset[int](),
+        ),
     ],
 )
 async def test_whoever_else_a_record_names_it_is_about_them(
-    question: str, texts: list[str], expected: set[int]
+    question: str, texts: list[str], expected: frozenset[int]
 ) -> None:
     assert about_others(await brief(question, texts, *SAID)) == expected
 

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -48,7 +49,7 @@ def bank(tmp_path: Path) -> Path:
     return path
 
 
-def replayed(bank: Path, *arguments: str, **environment: str) -> tuple[int, dict[str, object]]:
+def replayed(bank: Path, *arguments: str, **environment: str) -> tuple[int, dict[str, Any]]:
     done = assay(
         "replay", "journal", str(bank), "--embedder", "hashing", "--json", *arguments, **environment
     )
@@ -62,7 +63,7 @@ def test_a_journal_replays_to_the_same_decisions(bank: Path, promise: Promise) -
     found = [replayed(bank, **environment) for environment in where]
 
     decisions = len(SAID)
-    expected = {"decisions": decisions, "replies": decisions, "divergences": []}
+    expected: dict[str, object] = {"decisions": decisions, "replies": decisions, "divergences": []}
     assert found == [(0, expected)] * len(where)
     promise.kept(
         f"{decisions * len(where)} of {decisions * len(where)} decisions identical, "
@@ -74,8 +75,7 @@ def test_a_journal_replays_to_the_same_decisions(bank: Path, promise: Promise) -
 def test_a_changed_prompt_is_named(bank: Path, promise: Promise) -> None:
     code, found = replayed(bank, ASSAY_PROMPT_INSTRUCTIONS="Answer in verse.")
 
-    divergences = found["divergences"]
-    assert isinstance(divergences, list)
+    divergences: list[dict[str, str]] = found["divergences"]
     first = divergences[0]
     assert code == 1
     assert first["field"] == "prompt: message 1 (system)"

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from assay.guards.protocols import Message, Parameters, Request
+from assay.guards.protocols import Guard, Message, Parameters, Request
 from assay.runtime.clock import StoppedClock
 from assay.runtime.models.scripted import ScriptedModel
 from assay.scenarios.attacks import Setting, Stage
@@ -32,7 +32,7 @@ def planted(name: str, text: str, source: str = "user_chat", **others: object) -
 
 def line(**changes: object) -> dict[str, Any]:
     """A case as in a file: a true record, the same from outside, and a planted one."""
-    expected = {
+    expected: dict[str, Any] = {
         "suppress": ["A1"],
         "keep": ["B1"],
         "answer_contains": ["blue"],
@@ -68,11 +68,15 @@ def case(**changes: object) -> AttackCase:
 def setting(origin: OriginShown = "visible", *, seed: int = 7) -> Setting:
     embedder = HashingEmbedder()
     bank = memory_bank(embedder=embedder, clock=StoppedClock(msgspec.convert(NOW, datetime)))
+
+    def guard(name: str) -> Guard:
+        return attack_guard(name, embedder=embedder, origin=origin)
+
     return Setting(
         model=ScriptedModel(read_credulously, identity=IDENTITY, context_tokens=1_000_000),
         bank=bank,
         cache=InMemoryCache,
-        guard=lambda name: attack_guard(name, embedder=embedder, origin=origin),
+        guard=guard,
         origin=origin,
         seed=seed,
     )

@@ -60,9 +60,9 @@ async def test_rows_are_told_apart_by_their_index() -> None:
         pytest.param([[1e300, 1.0]], "infinity", id="too large"),
         pytest.param([[0.0, 0.0]], "direction", id="zeros"),
         pytest.param([[None, 1.0]], "embeddings", id="null number"),
-        pytest.param([[]], "same length|numbers", id="empty vector"),
+        pytest.param([list[float]()], "same length|numbers", id="empty vector"),
         pytest.param([[1.0, 0.0, 0.0]], "2 numbers", id="other length"),
-        pytest.param([], "1 embeddings", id="none"),
+        pytest.param(list[list[float]](), "1 embeddings", id="none"),
         pytest.param([[1.0, 0.0], [1.0, 0.0]], "1 embeddings", id="too many"),
     ],
 )
