@@ -112,10 +112,10 @@ def _entries(raw: bytes, name: str) -> list[dict[str, Any]]:
     for key in ("results", "memories", "items", "messages"):
         if isinstance(whole, dict) and key in whole:
             whole = cast("Any", whole[key])
-    found = cast("list[Any]", whole) if isinstance(whole, list) else [whole]
-    if not all(isinstance(entry, dict) for entry in found):
-        raise ConfigError(f"{name}: expected JSON objects, got something else among them")
-    return found
+    try:
+        return msgspec.convert(whole if isinstance(whole, list) else [whole], list[dict[str, Any]])
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"{name}: expected JSON objects, got something else: {error}") from error
 
 
 def _line(line: bytes, number: int, name: str) -> dict[str, Any]:
