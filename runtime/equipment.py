@@ -7,6 +7,7 @@ from assay.guards.budget import Budget, Limits
 from assay.guards.laboratory import Laboratory
 from assay.guards.protocols import ChatModel, Guard, Parameters, Renderer
 from assay.runtime.settings import Settings
+from assay.stores.checks import is_external
 from assay.stores.protocols import Bank, Clock
 from assay.stores.records import Namespace, RecordId
 
@@ -32,6 +33,11 @@ class Equipment:
     clock: Clock
     seed: int
     new_session: Callable[[], str]
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether what the model is shown leaves this machine."""
+        return is_external(self.model.identity)
 
     def reply_parameters(self, tools: str) -> Parameters:
         """How the reply is generated."""

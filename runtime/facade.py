@@ -30,6 +30,7 @@ from assay.stores.erasure import Receipt, erase, erase_subject, with_derived
 from assay.stores.protocols import Bank, Clock
 from assay.stores.records import (
     ArchiveTurn,
+    Consent,
     MemoryRecord,
     Namespace,
     Origin,
@@ -37,6 +38,8 @@ from assay.stores.records import (
     SessionId,
     TurnId,
 )
+
+_ALL = Consent()
 
 
 class Runtime:
@@ -113,10 +116,18 @@ class Runtime:
         decision = (await handlers.review(review)).decision
         admitted = [judgement.record_id for judgement in decision.admitted]
         records = await self.bank.store.get(namespace, admitted)
-        return Recall(records=tuple(records), decision=decision)
+        # Whoever asks hands them to a model of their own, and nobody knows where that is.
+        kept = tuple(record for record in records if not record.consent.no_external_model)
+        return Recall(records=kept, decision=decision)
 
-    async def remember(
-        self, user: str, text: str, *, origin: Origin, claimed_at: datetime | None = None
+    async def remember(  # what a record says of itself
+        self,
+        user: str,
+        text: str,
+        *,
+        origin: Origin,
+        claimed_at: datetime | None = None,
+        consent: Consent = _ALL,
     ) -> RecordId:
         """Write one record directly, as an import does; the same text from the same origin is one record.
 
@@ -125,6 +136,7 @@ class Runtime:
             text: The statement.
             origin: Who says so; never taken from the text.
             claimed_at: The time its writer claims for it.
+            consent: What it may be used for; of the first write, if it is written again.
 
         Raises:
             ValueError: If the text or the time cannot be kept.
@@ -140,6 +152,7 @@ class Runtime:
             origin=origin,
             ingested_at=self._equipment.clock.now(),
             claimed_at=claimed_at,
+            consent=consent,
         )
         try:
             await self.bank.store.get(namespace, [known])
@@ -173,6 +186,7 @@ class Runtime:
             namespace=namespace,
             text=text,
             origin=Origin(writer="user", channel="correction", source_turn=turn.id),
+            consent=record.consent,
             ingested_at=now,
             supersedes=old,
         )

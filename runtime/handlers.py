@@ -111,7 +111,7 @@ class Handlers:
             limit=k + len(verdicts.quarantined),
             at=command.said_at,
         )
-        allowed = verdicts.allowed(candidates)[:k]
+        allowed = self._consented(verdicts.allowed(candidates))[:k]
         ordered = canonical_order(allowed, seed=self._equipment.seed)
         return CandidatesRetrieved(
             turn_id=command.turn_id,
@@ -266,6 +266,16 @@ class Handlers:
             record_ids=records,
         )
 
+    def _consented(self, candidates: tuple[Candidate, ...]) -> tuple[Candidate, ...]:
+        """Those that may be shown to this model, by the guard as well as by the reply."""
+        remote = self._equipment.is_remote or self.answerer is not None
+        return tuple(
+            candidate
+            for candidate in candidates
+            if candidate.record.consent.experiments
+            and not (remote and candidate.record.consent.no_external_model)
+        )
+
     def _recent_tokens(self) -> int:
         if self.conversation is None:
             return self._equipment.settings.prompt.recent_tokens
@@ -290,7 +300,7 @@ class Handlers:
         return Scene(
             turn_id=command.turn_id,
             question=command.text,
-            candidates=verdicts.allowed(found),
+            candidates=self._consented(verdicts.allowed(found)),
             recent=tuple(recent),
             now=command.said_at,
             recent_tokens=recent_tokens,

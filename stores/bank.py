@@ -9,6 +9,7 @@ import anyio
 
 from assay.errors import EmbedderMismatch, StoreCorrupt
 from assay.stores.cache_file import make_folder
+from assay.stores.checks import refuse_external
 from assay.stores.embedded import EmbeddedRetriever
 from assay.stores.exact import ExactIndex
 from assay.stores.faiss import FaissIndex
@@ -80,7 +81,7 @@ async def open_bank(path: Path, *, embedder: Embedder, clock: Clock) -> AsyncGen
         await eraser.finish()
         try:
             yield Bank(
-                store=IndexedStore(records, index),
+                store=IndexedStore(records, index, embedder),
                 archive=SqliteArchive(database),
                 journal=SqliteJournal(database),
                 cache=SqliteCache(database),
@@ -96,11 +97,13 @@ async def open_bank(path: Path, *, embedder: Embedder, clock: Clock) -> AsyncGen
 class IndexedStore:
     """A ``MemoryStore`` whose erasure reaches the vectors too."""
 
-    def __init__(self, records: SqliteRecords, index: FaissIndex) -> None:
+    def __init__(self, records: SqliteRecords, index: FaissIndex, embedder: Embedder) -> None:
+        self._embedder = embedder
         self._records = records
         self._index = index
 
     async def write(self, records: Sequence[MemoryRecord]) -> None:
+        refuse_external(records, self._embedder.name)
         await self._records.write(records)
 
     async def get(self, namespace: Namespace, record_ids: Sequence[RecordId]) -> list[MemoryRecord]:

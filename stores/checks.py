@@ -3,6 +3,7 @@
 Times come back in UTC, so that equal records are equal in every implementation.
 """
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 import msgspec
@@ -82,6 +83,10 @@ def checked_record(record: MemoryRecord) -> MemoryRecord:
     for related in (*record.derived_from, record.supersedes, record.origin.source_turn):
         if related is not None:
             checked_text("a related id of a record", related)
+    if not record.consent.store:
+        raise ValueError(
+            f"record {record.id!r} has no consent to be stored; ask for it, or drop it"
+        )
     if record.supersedes == record.id:
         raise ValueError(f"record {record.id!r} must not supersede itself")
     times = record.ingested_at, record.claimed_at, record.valid_from, record.valid_to
@@ -94,6 +99,25 @@ def checked_record(record: MemoryRecord) -> MemoryRecord:
         valid_from=_optional("record.valid_from", record.valid_from),
         valid_to=_optional("record.valid_to", record.valid_to),
     )
+
+
+def is_external(name: str) -> bool:
+    """Whether a model or an embedder of this name is at an endpoint: ``openai:NAME@URL``."""
+    return name.startswith("openai:")
+
+
+def refuse_external(records: Sequence[MemoryRecord], embedder: str) -> None:
+    """Refuse records that may not be sent to the embedder of the bank.
+
+    Raises:
+        ValueError: If the embedder is at an endpoint and a record may go to none.
+    """
+    for record in records if is_external(embedder) else ():
+        if record.consent.no_external_model:
+            raise ValueError(
+                f"record {record.id!r} may go to no external model, but embedder {embedder!r} is one; "
+                "keep it in a bank with a local embedder"
+            )
 
 
 def checked_turn(turn: ArchiveTurn) -> ArchiveTurn:

@@ -30,6 +30,23 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
     source_turn: TurnId | None = None
 
 
+class Consent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a record may be used for; checked when it is written and when it is read.
+
+    Attributes:
+        store: Whether it may be kept at all.
+        experiments: Whether the guard may show it to a model to see what it does; a record it may
+            not examine enters no prompt.
+        export: Whether it may leave in an export.
+        no_external_model: Never to be sent to a remote endpoint, be it a model or an embedder.
+    """
+
+    store: bool = True
+    experiments: bool = True
+    export: bool = True
+    no_external_model: bool = False
+
+
 class MemoryRecord(msgspec.Struct, frozen=True, kw_only=True):
     """One remembered statement; immutable.
 
@@ -44,6 +61,7 @@ class MemoryRecord(msgspec.Struct, frozen=True, kw_only=True):
         valid_to: Until when it holds, exclusive; past that it has expired. ``None``: no end.
         derived_from: Records this one was computed from.
         supersedes: The record this one replaces; the old one stays as history.
+        consent: What it may be used for.
     """
 
     id: RecordId
@@ -56,6 +74,7 @@ class MemoryRecord(msgspec.Struct, frozen=True, kw_only=True):
     valid_to: datetime | None = None
     derived_from: tuple[RecordId, ...] = ()
     supersedes: RecordId | None = None
+    consent: Consent = Consent()
 
 
 class Candidate(msgspec.Struct, frozen=True, kw_only=True):

