@@ -99,7 +99,8 @@ class GuardSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 class BudgetSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What the experiments of one turn may spend; the reply is one call more.
 
-    A field that is not set has no limit. 0 allows nothing: the ``on_guard_failure`` policy decides.
+    A field that is not set has no limit. 0 allows no experiment: what a method decides without one stands, and
+    where it needs one the ``on_guard_failure`` policy decides.
 
     Attributes:
         calls: Model calls.
