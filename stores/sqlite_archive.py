@@ -29,11 +29,12 @@ _RECENT = """
 SELECT body, seal FROM turns WHERE namespace = ? AND session = ?
 ORDER BY position DESC, number DESC LIMIT ?
 """
+# Not `ORDER BY rank`: it keeps the places of every match and takes half as long again.
 _SEARCH = """
 SELECT t.body, t.seal FROM (
-  SELECT rowid, rank FROM turns_words
-  WHERE turns_words MATCH ? AND rank MATCH 'bm25(0.0, 1.0)' ORDER BY rank LIMIT ?
-) best CROSS JOIN turns t ON t.number = best.rowid ORDER BY best.rank, best.rowid
+  SELECT rowid, bm25(turns_words, 0.0, 1.0) AS score FROM turns_words
+  WHERE turns_words MATCH ? ORDER BY score, rowid LIMIT ?
+) best CROSS JOIN turns t ON t.number = best.rowid ORDER BY best.score, best.rowid
 """
 _ALL = "SELECT body, seal FROM turns WHERE namespace = ? ORDER BY at, position, number"
 

@@ -71,11 +71,12 @@ WHERE (s.since IS NULL OR :at < s.since)
 AND (r.valid_from IS NULL OR r.valid_from <= :at) AND (r.valid_to IS NULL OR :at < r.valid_to)
 ORDER BY asked.key
 """
+# Not `ORDER BY rank`: it keeps the places of every match and takes half as long again.
 _MATCH = """
-SELECT r.id, -best.rank FROM (
-  SELECT rowid, rank FROM records_words
-  WHERE records_words MATCH ? AND rank MATCH 'bm25(0.0, 1.0)' ORDER BY rank LIMIT ?
-) best CROSS JOIN records r ON r.version = best.rowid ORDER BY best.rank, best.rowid
+SELECT r.id, -best.score FROM (
+  SELECT rowid, bm25(records_words, 0.0, 1.0) AS score FROM records_words
+  WHERE records_words MATCH ? ORDER BY score, rowid LIMIT ?
+) best CROSS JOIN records r ON r.version = best.rowid ORDER BY best.score, best.rowid
 """
 
 
