@@ -26,7 +26,7 @@ from assay.runtime.reviews import RecordReviewed, Reviews, Verdict, Verdicts
 from assay.runtime.session import Session, namespace_in, session_of, stream_of
 from assay.runtime.settings import Settings
 from assay.runtime.turns import PastTurn, past_turns
-from assay.stores.erasure import Receipt, erase, erase_subject, with_derived
+from assay.stores.erasure import Receipt, erase, erase_subjects, with_derived
 from assay.stores.protocols import Bank, Clock
 from assay.stores.records import (
     ArchiveTurn,
@@ -221,14 +221,12 @@ class Runtime:
         Raises:
             ValueError: If the name is empty, too long, or has a NUL.
         """
-        namespace = checked_user(user)
-        for key in [key for key in self._sessions if key[0] == namespace]:
-            self._sessions.pop(key, None)
-        return await erase_subject(self.bank, namespace)
+        [receipt] = await self._erase_users([checked_user(user)])
+        return receipt
 
     async def erase_tenant(self, tenant: str) -> list[Receipt]:
-        """Erase all that is kept of every user of a tenant; gives one receipt each."""
-        return [await self.erase_user(user) for user in await self.users_of(tenant)]
+        """Erase all that is kept of every user of a tenant, or nothing; gives one receipt each."""
+        return await self._erase_users(await self.users_of(tenant))
 
     async def users_of(self, tenant: str) -> list[Namespace]:
         """The namespaces of a tenant's users, as ``user`` of the other methods, sorted."""
@@ -318,6 +316,11 @@ class Runtime:
             events = [decode(entry.payload) for entry in entries]
             found += past_decisions(session, events)
         return sorted(found, key=lambda decision: decision.at)
+
+    async def _erase_users(self, namespaces: Sequence[Namespace]) -> list[Receipt]:
+        for key in [key for key in self._sessions if key[0] in namespaces]:
+            self._sessions.pop(key, None)
+        return await erase_subjects(self.bank, namespaces)
 
     async def _review(self, user: str, record_id_: str, verdict: Verdict) -> RecordReviewed:
         namespace, record = checked_user(user), RecordId(record_id_)

@@ -69,17 +69,24 @@ async def erase(  # one name per place
         entries=tuple(entries),
         cache_keys=await _answers_with(bank, namespace, texts),
     )
-    return await _receipt(bank, namespace, await bank.eraser.erase(erasure))
+    [erased] = await bank.eraser.erase([erasure])
+    return await _receipt(bank, namespace, erased)
 
 
-async def erase_subject(bank: Bank, namespace: Namespace) -> Receipt:
-    """Erase all a bank holds of a subject: records, turns, cached answers, the journal's texts.
+async def erase_subjects(bank: Bank, namespaces: Sequence[Namespace]) -> list[Receipt]:
+    """Erase all a bank holds of subjects: records, turns, cached answers, the journal's texts.
+
+    Whatever crashes, all of them are erased or none.
+
+    Returns:
+        One receipt for each, in the order of ``namespaces``.
 
     Raises:
         StoreError: If a place could not be reached.
     """
-    erasure = Erasure(namespace=checked_namespace(namespace), whole=True)
-    return await _receipt(bank, namespace, await bank.eraser.erase(erasure))
+    doomed = [Erasure(namespace=checked_namespace(n), whole=True) for n in namespaces]
+    erased = await bank.eraser.erase(doomed)
+    return [await _receipt(bank, n, one) for n, one in zip(namespaces, erased, strict=True)]
 
 
 async def _receipt(bank: Bank, namespace: Namespace, erased: Erased) -> Receipt:

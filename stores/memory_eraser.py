@@ -1,6 +1,7 @@
 """Erasure over the in-memory stores; each step is atomic, as nothing in them awaits."""
 
 import secrets
+from collections.abc import Sequence
 
 from assay.stores.memory import InMemoryArchive, InMemoryCache, InMemoryJournal, InMemoryStore
 from assay.stores.protocols import Erased, Erasure, turn_source
@@ -24,7 +25,10 @@ class InMemoryEraser:
         self._cache = cache
         self._secret = secrets.token_bytes(32)
 
-    async def erase(self, erasure: Erasure) -> Erased:
+    async def erase(self, erasures: Sequence[Erasure]) -> list[Erased]:
+        return [await self._erase(erasure) for erasure in erasures]
+
+    async def _erase(self, erasure: Erasure) -> Erased:
         namespace = erasure.namespace
         written = (await self._store.changes(namespace, after=0)).records
         if erasure.whole:

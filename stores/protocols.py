@@ -272,8 +272,8 @@ class Erased(msgspec.Struct, frozen=True, kw_only=True):
 class Eraser(Protocol):
     """Erases in every place of a bank at once, and knows whose places there are."""
 
-    async def erase(self, erasure: Erasure) -> Erased:
-        """Erase; when it returns nothing of it is found any more, whatever crashes.
+    async def erase(self, erasures: Sequence[Erasure]) -> list[Erased]:
+        """Erase, all or nothing; when it returns nothing of it is found any more, whatever crashes.
 
         Raises:
             StoreError: If a place cannot be written; what is left is finished at the next opening.

@@ -39,8 +39,10 @@ class SqliteEraser:
         self._database = database
         self._index = index
 
-    async def erase(self, erasure: Erasure) -> Erased:
-        erased = await self._database.write(lambda connection: erase_rows(connection, erasure))
+    async def erase(self, erasures: Sequence[Erasure]) -> list[Erased]:
+        erased = await self._database.write(
+            lambda connection: [erase_rows(connection, erasure) for erasure in erasures]
+        )
         await self.finish()
         return erased
 
