@@ -295,7 +295,7 @@ class Handlers:
     async def _scene(self, command: Review | Complete, *, recent_tokens: int) -> Scene:
         bank = self._equipment.bank
         recent = await self._recent(command)
-        verdicts = await self._standing.verdicts()
+        verdicts = self._standing.said  # one set of verdicts for the turns and the candidates
         found = await candidates_of(bank.store, self._namespace, command.found)
         return Scene(
             turn_id=command.turn_id,

@@ -19,6 +19,9 @@ class Standing:
     The archive itself is never edited. What was erased or superseded is read once from the store
     and then kept up to date.
 
+    Attributes:
+        said: What people had said about the records, as of the last call of ``recent``.
+
     Args:
         bank: Where the turns and the changes are.
         namespace: Whose.
@@ -30,11 +33,11 @@ class Standing:
         self._version = 0
         self._withdrawn: set[RecordId] = set()
         self._reviews = Reviews(bank.journal, namespace)
-        self._quarantined: frozenset[RecordId] = frozenset()
+        self.said = Verdicts()
         self._search = EvidenceSearch(bank.archive, bank.embedder, namespace)
 
     async def verdicts(self) -> Verdicts:
-        """What people said about the records of this namespace."""
+        """What people said about the records of this namespace, until now."""
         return await self._reviews.verdicts()
 
     async def recent(self, session: SessionId, shown: Sequence[Shown]) -> list[ArchiveTurn]:
@@ -49,7 +52,7 @@ class Standing:
         turns = await self._bank.archive.recent(self._namespace, session, limit=RECENT_TURNS)
         await self._catch_up()
         standing = self._those_that_stand(turns)
-        withdrawn = self._withdrawn | self._quarantined
+        withdrawn = self._withdrawn | self.said.quarantined.keys()
         if not withdrawn:
             return standing
         fallen = {turn_of(turn.id) for turn in turns if turn not in standing}
@@ -65,7 +68,7 @@ class Standing:
         return [self._those_that_stand(_witnesses(turns))[:limit] for turns in found]
 
     def _those_that_stand(self, turns: Sequence[ArchiveTurn]) -> list[ArchiveTurn]:
-        withdrawn = self._withdrawn | self._quarantined
+        withdrawn = self._withdrawn | self.said.quarantined.keys()
         if not withdrawn:
             return list(turns)
         return [turn for turn in turns if withdrawn.isdisjoint(ids_from(turn))]
@@ -75,7 +78,7 @@ class Standing:
         self._withdrawn.update(changes.erased)
         self._withdrawn.update(r.supersedes for r in changes.records if r.supersedes is not None)
         self._version = changes.version
-        self._quarantined = frozenset((await self.verdicts()).quarantined)
+        self.said = await self.verdicts()
 
 
 def _witnesses(turns: Sequence[ArchiveTurn]) -> list[ArchiveTurn]:
