@@ -200,13 +200,17 @@ def _create(path: Path) -> None:
             _apply_from(connection, 0)
             connection.execute("INSERT INTO meta VALUES ('bank', ?)", (secrets.token_hex(16),))
             connection.execute("COMMIT")
+            # Closing does so as well, but keeps silent if the disk is full: half a bank would
+            # be put in place.
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         finally:
             connection.close()
         _sync(temporary)
         _link(temporary, path)
         _sync(path.parent)
     finally:
-        temporary.unlink(missing_ok=True)
+        for left in ("", "-wal", "-shm", "-journal"):
+            Path(f"{name}{left}").unlink(missing_ok=True)
 
 
 def _link(temporary: Path, path: Path) -> None:
