@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 ASSAY = (sys.executable, "-c", "from assay.cli import main; main()")
 
 
+@pytest.mark.timeout(90)
 @pytest.mark.parametrize(
     "words",
     [
@@ -29,7 +31,7 @@ def test_an_interrupted_command_ends_at_once(words: str, *, whole_group: bool) -
         start_new_session=True,
     ) as process:
         try:
-            _wait_for_work(process.pid)
+            _wait_for_work(process)
             (os.killpg if whole_group else os.kill)(process.pid, signal.SIGINT)
             _, said = process.communicate(timeout=10)
         finally:
@@ -47,10 +49,11 @@ def _wait_for_the_end_of(group: int) -> None:
         os.sched_yield()
 
 
-def _wait_for_work(pid: int) -> None:
-    """Until it has computed for a while: imports are over then."""
-    while _seconds_of(pid) < 2.5:
-        os.sched_yield()  # no sleep: the machine may be slow or fast
+def _wait_for_work(process: "subprocess.Popen[str]") -> None:
+    """Until it has computed for a while, on a slow or a fast machine: imports are over then."""
+    while _seconds_of(process.pid) < 2.5:
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(0.05)
 
 
 def _seconds_of(pid: int) -> float:
