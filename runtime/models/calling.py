@@ -13,7 +13,8 @@ from assay.errors import MalformedAnswer, ModelError, ModelUnavailable
 from assay.guards.calls import call_under_way
 from assay.runtime.models.bodies import BodyTooLarge, bound_body
 from assay.runtime.models.endpoints import Endpoint
-from assay.runtime.models.sdk_errors import translate
+from assay.runtime.models.sdk_errors import brief, translate
+from assay.runtime.models.wire_log import only_names_logged
 from assay.runtime.settings import ModelSettings
 from assay.stores.protocols import Clock
 
@@ -33,14 +34,21 @@ WAITS = Waits()
 class Failed(ModelUnavailable):
     """One attempt failed in a way worth retrying.
 
+    Its own text is what may be logged, as who retries does: never the endpoint's words, which may
+    repeat the prompt.
+
     Args:
-        message: What happened.
+        brief: What happened, in our words.
+        told: The same with what the endpoint said, for the caller; empty: it said nothing.
         wait: Seconds the endpoint asks to wait.
         is_final: Text went out already, so another attempt would say it twice.
     """
 
-    def __init__(self, message: str, *, wait: float | None = None, is_final: bool = False) -> None:
-        super().__init__(message)
+    def __init__(
+        self, brief: str, *, told: str = "", wait: float | None = None, is_final: bool = False
+    ) -> None:
+        super().__init__(brief)
+        self.told = told or brief
         self.wait = wait
         self.is_final = is_final
 
@@ -89,14 +97,17 @@ class Calls:
             with anyio.fail_after(self._settings.retry_seconds):
                 return await self._with_retries(once, is_out, tried, started)
         except Failed as error:
-            tried = tried or [str(error)]
+            tried = tried or [error.told]
+        except ModelError as error:
+            # What is wrong with an answer quotes it, and an answer may quote the key.
+            raise type(error)(self._endpoint.without_key(str(error))) from error.__cause__
         except TimeoutError:
             tried.append(f"no answer within {self._settings.retry_seconds:g} s in all")
         seconds = anyio.current_time() - started
         raise ModelUnavailable(
             f"{self._endpoint.identity} could not be reached: {len(tried)} "
             f"attempt{'s' if len(tried) > 1 else ''} in {seconds:.1f} s, "
-            f"the last: {tried[-1]}; check the base URL and that the endpoint is up"
+            f"the last: {self._endpoint.without_key(tried[-1])}; check the base URL and that the endpoint is up"
         )
 
     async def _with_retries(
@@ -125,11 +136,11 @@ class Calls:
             with attempt:
                 if attempt.num > 1 and not call_under_way().try_again():
                     tried[-1] += "; the budget has no attempt left"
-                    raise Failed(tried[-1], is_final=True)
+                    raise Failed("the budget has no attempt left", is_final=True)
                 try:
                     return await self._attempt(once, is_out)
                 except Failed as error:
-                    tried.append(str(error))
+                    tried.append(error.told)
                     raise
         raise AssertionError("unreachable")
 
@@ -137,7 +148,7 @@ class Calls:
         if self._rate is not None:
             await self._rate.acquire()
         async with self._limiter:
-            with anyio.move_on_after(self._settings.timeout):
+            with anyio.move_on_after(self._settings.timeout), only_names_logged():
                 try:
                     return await once()
                 except openai.OpenAIError as error:
@@ -151,14 +162,15 @@ class Calls:
             return MalformedAnswer(str(error.__cause__))
         kind, message, wait = translate(error, secret=self._endpoint.key, now=self._clock.now())
         if kind is ModelUnavailable:
-            return Failed(message, wait=wait, is_final=is_final)
+            return Failed(brief(error), told=message, wait=wait, is_final=is_final)
         return kind(f"{self._endpoint.identity}: {message}")
 
 
 def _transport_error(error: httpx2.TransportError, *, is_final: bool) -> ModelError:
     if isinstance(error, BodyTooLarge):
         return MalformedAnswer(str(error))
-    return Failed(f"{type(error).__name__}: {error}", is_final=is_final)
+    name = type(error).__name__
+    return Failed(name, told=f"{name}: {error}", is_final=is_final)
 
 
 def http_client(settings: ModelSettings) -> httpx2.AsyncClient:

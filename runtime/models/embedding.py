@@ -96,7 +96,8 @@ class EndpointEmbedder:
             rows = msgspec.convert(json.loads(content), _Body).data
         except (*_NO_JSON, msgspec.ValidationError) as error:
             raise MalformedAnswer(
-                f"expected embeddings from {self.name}, got {content[:40]!r}: {error}"
+                f"expected embeddings from {self.name}, got "
+                f"{self._endpoint.start_of(content)}: {error}"
             ) from error
         if sorted(row.index for row in rows) != list(range(count)):
             raise MalformedAnswer(f"expected {count} embeddings from {self.name}, got {len(rows)}")

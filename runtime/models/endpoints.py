@@ -12,6 +12,8 @@ DEFAULT_URL = "https://api.openai.com/v1"
 LOCAL_KEY = "not-needed"
 """Sent to endpoints on this machine, which usually want some key and check none."""
 
+_SHOWN = 40
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
@@ -35,13 +37,21 @@ class Endpoint:
             ConfigError: If the URL is no plain http(s) URL, or a remote endpoint has no key.
         """
         url = (base_url or env.get("OPENAI_BASE_URL") or DEFAULT_URL).rstrip("/")
-        parts = _checked(url)
+        parts = checked_url(url)
         key = env.get("OPENAI_API_KEY") or (LOCAL_KEY if _is_local(parts.hostname or "") else "")
         if not key:
             raise ConfigError(f"no key for {url}: set OPENAI_API_KEY")
         if not key.isascii() or not key.isprintable():
             raise ConfigError("OPENAI_API_KEY holds characters no key has; check how it was set")
         return cls(name=name, base_url=url, key=key)
+
+    def without_key(self, text: str) -> str:
+        """A text of the endpoint's that may be told: some echo the key."""
+        return text.replace(self.key, "[key]")
+
+    def start_of(self, content: bytes) -> str:
+        """How an answer begins, quoted and without the key."""
+        return repr(content[: _SHOWN + len(self.key)].replace(self.key.encode(), b"[key]")[:_SHOWN])
 
     @property
     def identity(self) -> str:
@@ -54,7 +64,12 @@ class Endpoint:
         return "max_completion_tokens" if self.base_url == DEFAULT_URL else "max_tokens"
 
 
-def _checked(url: str) -> SplitResult:
+def checked_url(url: str) -> SplitResult:
+    """The parts of a base URL.
+
+    Raises:
+        ConfigError: If it is no plain http(s) URL; names its host at most.
+    """
     try:
         parts = urlsplit(url)
         parts.port  # noqa: B018 - raises on a port that is no number

@@ -127,7 +127,7 @@ class OpenAIModel:
         except _NO_JSON as error:
             raise MalformedAnswer(
                 f"expected JSON from {self.identity}, got {_kind(response)!r} "
-                f"starting {response.content[:40]!r}"
+                f"starting {self._endpoint.start_of(response.content)}"
             ) from error
         return answer
 

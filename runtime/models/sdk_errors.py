@@ -81,6 +81,13 @@ def translate(error: openai.OpenAIError, *, secret: str, now: datetime) -> Failu
     return Failure(kind, _cleaned(f"{error} ({type(cause).__name__}: {cause})", secret))
 
 
+def brief(error: openai.OpenAIError) -> str:
+    """What happened, without a word of the endpoint's: its status, or the kind of the failure."""
+    if isinstance(error, openai.APIStatusError):
+        return f"status {error.status_code}"
+    return type(error.__cause__ or error).__name__
+
+
 def retry_after(value: str | None, *, now: datetime) -> float | None:
     """Seconds to wait, from the header: a number or an HTTP date; ``None`` if it is neither.
 
