@@ -9,12 +9,12 @@ from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from assay.errors import StoreError
 from assay.runtime.http.answers import model_body, models_body
 from assay.runtime.http.chat import chat_completions, require_model
-from assay.runtime.http.errors import ApiError, json_response
+from assay.runtime.http.errors import ApiError, internal_error, json_response, log_broken
 from assay.runtime.http.metrics import TEXT_FORMAT
 from assay.runtime.http.service import Service
 
@@ -42,12 +42,36 @@ def make_app(service: Service, *, routes: Sequence[BaseRoute] = ()) -> Starlette
             Route("/v1/chat/completions", _over(service, chat_completions), methods=["POST"]),
             *routes,
         ],
-        middleware=[Middleware(KeyRequired, service=service)],
-        exception_handlers={
-            HTTPException: _http_error,
-            Exception: _broken,
-        },
+        middleware=[Middleware(Contained), Middleware(KeyRequired, service=service)],
+        exception_handlers={HTTPException: _http_error},
     )
+
+
+class Contained:
+    """Ends a bug here: further out it would be logged with its message, which may quote somebody.
+
+    Args:
+        app: What is inside.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request."""
+        has_begun = False
+
+        async def sending(message: Message) -> None:
+            nonlocal has_begun
+            has_begun = True
+            await send(message)
+
+        try:
+            await self._app(scope, receive, sending)
+        except Exception as error:  # noqa: BLE001  # one request must not end the service
+            log_broken(error)
+            if not has_begun:
+                await internal_error().response()(scope, receive, send)
 
 
 class KeyRequired:
@@ -141,9 +165,3 @@ async def _http_error(request: Request, error: Exception) -> Response:
         raise AssertionError("unreachable")  # noqa: TRY004  # only HTTPException comes here
     message = f"{request.method} {request.url.path[:200]}: {error.detail}"
     return ApiError(error.status_code, message, code="unknown_url").response()
-
-
-async def _broken(request: Request, error: Exception) -> Response:
-    return ApiError(
-        500, "the service failed", kind="server_error", code="internal_error"
-    ).response()

@@ -3,12 +3,14 @@
 What a message may say: the caller's own words and names, never another tenant's, a path or a key.
 """
 
+import logging
 from collections.abc import Mapping
 
 import msgspec
 from starlette.responses import Response
 
 from assay.errors import AssayError, ModelUnavailable, TurnFailed, TurnTimeout
+from assay.runtime.observe import places
 
 
 class ApiError(Exception):
@@ -61,6 +63,17 @@ class ApiError(Exception):
         if self.retry_after is not None:
             headers["Retry-After"] = str(self.retry_after)
         return json_response(self.body(), status=self.status, headers=headers)
+
+
+def internal_error() -> ApiError:
+    """What a caller is told of a bug."""
+    return ApiError(500, "the service failed", kind="server_error", code="internal_error")
+
+
+def log_broken(error: Exception) -> None:
+    """Log a bug by kind and place: its message may quote what somebody said."""
+    extra = {"kind": type(error).__name__, "places": places(error)}
+    logging.getLogger("assay.http").error("request.broken", extra=extra)
 
 
 def json_response(

@@ -60,10 +60,12 @@ def tenants_of(named: str, env: Mapping[str, str]) -> dict[str, str]:
     for part in filter(None, map(str.strip, named.split(","))):
         tenant, _, variable = (piece.strip() for piece in part.rpartition("="))
         if not tenant or not variable:
-            raise ConfigError(f"serve.tenants: expected NAME=VARIABLE, got {part!r}")
+            raise ConfigError("serve.tenants: expected NAME=VARIABLE between commas")
         if not env.get(variable):
+            # A key typed here by mistake is not repeated; it does not look like a variable.
+            named = f" {variable}" if variable.isidentifier() and variable.isupper() else ""
             raise ConfigError(
-                f"serve.tenants: set the environment variable {variable} to the key of {tenant!r}"
+                f"serve.tenants: set the environment variable{named} to the key of {tenant!r}"
             )
         if env[variable] in keys:
             raise ConfigError(f"serve.tenants: {tenant!r} has the key of another tenant")

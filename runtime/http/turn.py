@@ -16,10 +16,11 @@ from assay.errors import AssayError
 from assay.runtime.commands import ToolResult
 from assay.runtime.events import AnyEvent, MessageReceived, ReplyProduced, ToolResultsReceived
 from assay.runtime.http.asking import Asked
-from assay.runtime.http.errors import ApiError, api_error
+from assay.runtime.http.errors import ApiError, api_error, internal_error, log_broken
 from assay.runtime.http.gate import RETRY_SECONDS, overloaded
 from assay.runtime.http.service import Service
 from assay.runtime.http.sessions import OpenSession
+from assay.runtime.observe import span
 from assay.runtime.reply import Reply
 from assay.stores.records import Namespace
 
@@ -116,10 +117,8 @@ class Turn:
             if self.error.status >= 500:  # noqa: PLR2004  # the service's fault, not the client's
                 _log.warning("request.failed", extra={"kind": type(error).__name__})
         except Exception as error:  # noqa: BLE001  # one request must not end the service
-            _log.exception("request.broken", exc_info=error)
-            self.error = ApiError(
-                500, "the service failed", kind="server_error", code="internal_error"
-            )
+            log_broken(error)
+            self.error = internal_error()
         finally:
             self._is_over = True
             self._count()
@@ -134,13 +133,12 @@ class Turn:
             "gen_ai.conversation.id": self._asked.session_id,
         }
         name = f"chat {self._service.model}"
-        with _tracer.start_as_current_span(
-            name, kind=trace.SpanKind.SERVER, attributes=attributes
-        ) as span:
+        kind = trace.SpanKind.SERVER
+        with span(_tracer, name, kind=kind, attributes=attributes) as current:
             reply = self.reply = await self._in_line()
-            span.set_attribute("gen_ai.response.id", reply.turn_id)
-            span.set_attribute("gen_ai.usage.input_tokens", reply.usage.prompt_tokens)
-            span.set_attribute("gen_ai.usage.output_tokens", reply.usage.completion_tokens)
+            current.set_attribute("gen_ai.response.id", reply.turn_id)
+            current.set_attribute("gen_ai.usage.input_tokens", reply.usage.prompt_tokens)
+            current.set_attribute("gen_ai.usage.output_tokens", reply.usage.completion_tokens)
 
     async def _in_line(self) -> Reply:
         """Behind the user's own earlier requests first: they must not fill the places of others."""

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import anyio
 
 from assay.errors import ConfigError
-from assay.runtime.models.endpoints import DEFAULT_URL
+from assay.runtime.models.endpoints import DEFAULT_URL, checked_url
 
 _HERE = ("localhost", "127.0.0.1", "::1")
 
@@ -26,6 +26,8 @@ async def checked_base_url(url: str, allowed: Iterable[str]) -> str:
             public name.
     """
     known = [each.rstrip("/") for each in allowed]
+    for each in (url, *known):
+        checked_url(each)  # none of them is repeated below if it holds a password
     host = urlsplit(url).hostname or ""
     is_default = url.rstrip("/") == DEFAULT_URL or host in _HERE
     if url.rstrip("/") not in known and (known or not is_default):
