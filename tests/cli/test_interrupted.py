@@ -53,7 +53,7 @@ def _wait_for_work(process: "subprocess.Popen[str]") -> None:
     """Until it has computed for a while, on a slow or a fast machine: imports are over then."""
     while _seconds_of(process.pid) < 2.5:
         with suppress(subprocess.TimeoutExpired):
-            process.wait(0.05)
+            pytest.fail(f"ended by itself with {process.wait(0.05)}: {process.communicate()[1]}")
 
 
 def _seconds_of(pid: int) -> float:
