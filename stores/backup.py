@@ -3,7 +3,8 @@
 import os
 import shutil
 import sqlite3
-from contextlib import closing, suppress
+from collections.abc import Generator
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 import msgspec
@@ -19,6 +20,8 @@ from assay.stores.sqlite_cache import forget_records
 from assay.stores.sqlite_eraser import erase_subject, put_replacement
 from assay.stores.sqlite_records import erase_records
 from assay.stores.watermark import mark_path
+
+_WAIT_SECONDS = 1.0
 
 
 class Copied(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,10 +66,11 @@ def back_up(bank: Path, file: Path) -> Copied:
 def restore(file: Path, bank: Path) -> Copied:
     """Make the bank in a folder what a backup holds, less what was erased in that folder's bank; blocks.
 
-    Nobody may have the bank open. Its vectors are made anew from the records.
+    Its vectors are made anew from the records.
 
     Raises:
-        StoreError: If the backup is missing or the folder cannot be written.
+        StoreError: If the backup is missing, somebody has the bank open, or the folder cannot be
+            written.
         StoreCorrupt: If the backup is damaged or is no bank; nothing was changed then.
         NewerFormat: If a newer Assay wrote it; nothing was changed then.
     """
@@ -79,9 +83,10 @@ def restore(file: Path, bank: Path) -> Copied:
     try:
         with closing(connect_read_only(file)) as connection:
             check_pages(connection, file)
-        _copy(file, temporary)
-        erased = _without_erased(temporary, target)
-        _put_in_place(temporary, target)
+        with _alone(target) as old:
+            _copy(file, temporary)
+            erased = _without_erased(temporary, old, target)
+            _put_in_place(temporary, target)
     except (OSError, sqlite3.Error) as error:
         raise StoreError(f"{bank} cannot be restored from {file}: {error}") from error
     finally:
@@ -99,19 +104,44 @@ def _copy(source: Path, target: Path) -> None:
     _sync(target)
 
 
-def _without_erased(restored: Path, target: Path) -> int:
+@contextmanager
+def _alone(path: Path) -> Generator[sqlite3.Connection | None]:
+    """The bank file that is to be replaced, shut to everybody else; ``None`` if there is none.
+
+    Raises:
+        StoreError: If somebody has it open.
+    """
+    if not path.exists():
+        yield None
+        return
+    with closing(sqlite3.connect(path, timeout=_WAIT_SECONDS, isolation_level=None)) as connection:
+        try:
+            # In this mode the lock stays after the transaction, until the connection is closed.
+            connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+            connection.execute("BEGIN EXCLUSIVE")
+            connection.execute("COMMIT")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF not in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
+                raise
+            raise StoreError(
+                f"the bank {path.parent} is open in another program; nothing was restored: end that "
+                "program (a service, a chat) and try again"
+            ) from error
+        yield connection
+
+
+def _without_erased(restored: Path, old: sqlite3.Connection | None, target: Path) -> int:
     """Erase in a restored file what the bank it will replace has erased; gives how many records."""
     with closing(sqlite3.connect(restored, isolation_level=None)) as connection:
         connection.execute("PRAGMA secure_delete = ON")
         migrate(connection, restored)
         before = _records(connection)
-        if target.exists():
-            with closing(sqlite3.connect(target, isolation_level=None)) as old:
-                migrate(old, target)
-                connection.execute("BEGIN IMMEDIATE")
-                _erase_again(connection, old)
-                connection.execute("COMMIT")
-                old.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        if old is not None:
+            migrate(old, target)
+            connection.execute("BEGIN IMMEDIATE")
+            _erase_again(connection, old)
+            connection.execute("COMMIT")
+            old.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         erased = before - _records(connection)
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     _sync(restored)
