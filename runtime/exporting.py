@@ -23,7 +23,9 @@ class SubjectExport(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         subject: Whose.
-        records: Every record, corrected and expired ones included, in order of writing.
+        records: Every record, corrected and expired ones included, in order of writing, but for those
+            whose consent forbids an export.
+        forbidden: How many those are.
         erased: Ids of erased records; nothing else of them is left.
         archive: The past turns as they were said.
         turns: The turns as the journal has them.
@@ -34,6 +36,7 @@ class SubjectExport(msgspec.Struct, frozen=True, kw_only=True):
 
     subject: str
     records: list[MemoryRecord]
+    forbidden: int
     erased: list[RecordId]
     archive: list[ArchiveTurn]
     turns: list[PastTurn]
@@ -51,9 +54,11 @@ async def export_subject(runtime: Runtime, user: str) -> SubjectExport:
     namespace = checked_user(user)
     changes = await runtime.bank.store.changes(namespace, after=0)
     decisions = await runtime.decisions(user)
+    records = [record for record in changes.records if record.consent.export]
     return SubjectExport(
         subject=user,
-        records=[record for record in changes.records if record.consent.export],
+        records=records,
+        forbidden=len(changes.records) - len(records),
         erased=changes.erased,
         archive=await runtime.bank.archive.all(namespace),
         turns=await runtime.turns(user),

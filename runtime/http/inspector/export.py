@@ -31,11 +31,13 @@ class Exported(NamedTuple):
         first: The page to open.
         pages: How many.
         users: Whose.
+        forbidden: Records left out because their consent forbids an export.
     """
 
     first: Path
     pages: int
     users: tuple[str, ...]
+    forbidden: int
 
 
 class _Files:
@@ -82,14 +84,21 @@ async def export(
     at = _Files()
     site = _Site(Pages(at), at, folder)
     await site.begin()
+    forbidden = 0
     for done, name in enumerate(wanted):
         told(done, len(wanted))
         await _export_user(runtime, site, name, namespace_of(tenant, name))
+        forbidden += await _forbidden(runtime, namespace_of(tenant, name))
     listed = [{"user": name, "conversations": users.get(name, 0)} for name in wanted]
     frame = Frame(policy=POLICY)
     await site.write("users", frame, None, users=listed, many=0, search="", **_NO_WORDS)
     told(len(wanted), len(wanted))
-    return Exported(folder / "index.html", site.written, tuple(wanted))
+    return Exported(folder / "index.html", site.written, tuple(wanted), forbidden)
+
+
+async def _forbidden(runtime: Runtime, namespace: Namespace) -> int:
+    changes = await runtime.bank.store.changes(namespace, after=0)
+    return sum(not record.consent.export for record in changes.records)
 
 
 class _Site:
@@ -119,7 +128,7 @@ class _Site:
 
 
 async def _export_user(runtime: Runtime, site: _Site, user: str, namespace: Namespace) -> None:
-    reader = Reader(runtime, namespace)
+    reader = Reader(runtime, namespace, leaving=True)
     conversations, rows = await reader.conversations(), await reader.rows()
     whose = {"u": user}
 

@@ -122,13 +122,16 @@ class Reader:
     Args:
         runtime: Over the bank.
         namespace: Whose; nothing of another one is ever read.
+        leaving: Whether what is read leaves the bank: records whose consent forbids an export are
+            passed over then.
 
     Raises:
         ValueError: If no user can be called this.
     """
 
-    def __init__(self, runtime: Runtime, namespace: str) -> None:
+    def __init__(self, runtime: Runtime, namespace: str, *, leaving: bool = False) -> None:
         self._runtime = runtime
+        self._leaving = leaving
         self._namespace = checked_user(namespace)
 
     @property
@@ -276,7 +279,8 @@ class Reader:
 
     async def _everything(self) -> dict[RecordId, MemoryRecord]:
         changes = await self._runtime.bank.store.changes(self._namespace, after=0)
-        return {record.id: record for record in changes.records}
+        shown = (r for r in changes.records if r.consent.export or not self._leaving)
+        return {record.id: record for record in shown}
 
     async def _verdicts(self) -> Verdicts:
         return await self._runtime.verdicts(self._namespace)

@@ -42,6 +42,7 @@ def export(  # noqa: PLR0913  # a command's options
     """
     import anyio  # noqa: PLC0415  # `assay --help` does without
 
+    from assay.cli.consent import say_forbidden  # noqa: PLC0415
     from assay.cli.embedders import mismatch_names_the_option  # noqa: PLC0415
     from assay.errors import ConfigError  # noqa: PLC0415
     from assay.runtime.paths import bank_path  # noqa: PLC0415
@@ -53,6 +54,7 @@ def export(  # noqa: PLR0913  # a command's options
         raise ConfigError(f"no bank at {str(path)!r}; `assay chat --bank PATH` makes one")
     with mismatch_names_the_option():
         written = anyio.run(_export, out, path, user, tenant, embedder)
+    say_forbidden(written.forbidden)
     facts = {"first": str(written.first), "pages": written.pages, "users": list(written.users)}
     if json:
         print(json_module.dumps(facts))

