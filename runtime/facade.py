@@ -2,7 +2,9 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from itertools import accumulate
 from pathlib import Path
+from typing import TypeVar
 from weakref import WeakValueDictionary
 
 from assay.errors import RecordNotFound
@@ -40,6 +42,8 @@ from assay.stores.records import (
 )
 
 _ALL = Consent()
+
+_Past = TypeVar("_Past", PastTurn, PastDecision)
 
 
 class Runtime:
@@ -279,12 +283,13 @@ class Runtime:
         """
         namespace = checked_user(user)
         wanted = None if session_id is None else checked_session(session_id)
-        found: list[PastTurn] = []
+        found: list[tuple[datetime, PastTurn]] = []
         for session in await self._sessions_of(namespace):
             if wanted in {None, session}:
                 entries = await self.bank.journal.read(stream_of(namespace, session))
-                found += past_turns(session, [decode(entry.payload) for entry in entries])
-        return sorted(found, key=lambda turn: turn.at)
+                events = [decode(entry.payload) for entry in entries]
+                found += _timed(past_turns(session, events))
+        return _oldest_first(found)
 
     async def replay(self, user: str, cassette: Path | None = None) -> Replayed:
         """Take every turn of a user again, offline, and name where it comes out differently.
@@ -310,12 +315,12 @@ class Runtime:
     async def decisions(self, user: str) -> list[PastDecision]:
         """Every decision made for a user, oldest first."""
         namespace = checked_user(user)
-        found: list[PastDecision] = []
+        found: list[tuple[datetime, PastDecision]] = []
         for session in await self._sessions_of(namespace):
             entries = await self.bank.journal.read(stream_of(namespace, session))
             events = [decode(entry.payload) for entry in entries]
-            found += past_decisions(session, events)
-        return sorted(found, key=lambda decision: decision.at)
+            found += _timed(past_decisions(session, events))
+        return _oldest_first(found)
 
     async def _erase_users(self, namespaces: Sequence[Namespace]) -> list[Receipt]:
         for key in [key for key in self._sessions if key[0] in namespaces]:
@@ -337,6 +342,15 @@ class Runtime:
         while (older := before.get(versions[-1])) is not None and older not in versions:
             versions.append(older)
         return versions
+
+
+def _timed(past: Sequence[_Past]) -> list[tuple[datetime, _Past]]:
+    """Of one session in its own order, each with the latest time so far: clocks are set back."""
+    return list(zip(accumulate((one.at for one in past), max), past, strict=True))
+
+
+def _oldest_first(timed: list[tuple[datetime, _Past]]) -> list[_Past]:
+    return [one for _, one in sorted(timed, key=lambda pair: pair[0])]
 
 
 def _correction_turn(record: MemoryRecord, text: str, now: datetime) -> ArchiveTurn:

@@ -175,26 +175,30 @@ async def _as_of(
         [
             record
             for record in changes.records
-            if record.ingested_at <= moment
-            and not _is_later(record.origin.source_turn or TurnId(""), own, over)
+            if _is_known(
+                record.origin.source_turn or TurnId(""),
+                own,
+                over,
+                in_time=record.ingested_at <= moment,
+            )
         ]
     )
     await then.archive.append(
         [
             turn
             for turn in await bank.archive.all(namespace)
-            if turn.at <= moment and not _is_later(turn.id, own, over)
+            if _is_known(turn.id, own, over, in_time=turn.at <= moment)
         ]
     )
     await _copy_reviews(bank, then, namespace, moment)
     return then
 
 
-def _is_later(part: TurnId, own: TurnId, over: set[TurnId]) -> bool:
-    """Whether it is of this turn, or of a later one of the same session."""
+def _is_known(part: TurnId, own: TurnId, over: set[TurnId], *, in_time: bool) -> bool:
+    """Whether it was there: within a session its turns say so, for a clock may be set back."""
     turn = turn_of(part)
-    session = own.rpartition("/")[0]
-    return turn == own or (turn.rpartition("/")[0] == session and turn not in over)
+    is_ours = turn.rpartition("/")[0] == own.rpartition("/")[0]
+    return turn != own and turn in over if is_ours else in_time
 
 
 async def _copy_reviews(bank: Bank, then: Bank, namespace: Namespace, moment: datetime) -> None:
