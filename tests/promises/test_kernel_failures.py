@@ -1,6 +1,7 @@
 """A disk that fails within a write, a sync or a checkpoint leaves whole rows and a typed error."""
 
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import product
 from pathlib import Path
 
@@ -35,7 +36,7 @@ def test_the_nth_write_or_sync_within_sqlite_may_fail(promise: Promise, tmp_path
     cases = list(product(chosen, FAULTS if promise.long else FAULTS[:1]))
 
     with ThreadPoolExecutor(2) as pool:
-        runs = list(pool.map(lambda case: failed_at(tmp_path, case), cases))
+        runs = list(pool.map(partial(failed_at, tmp_path), cases))
 
     # Each thread counts its own calls: a late point may strike in none of them.
     struck = [told for told in runs if told.struck]

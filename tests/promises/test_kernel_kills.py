@@ -1,6 +1,7 @@
 """A process that dies within a write, a sync or a checkpoint loses nothing it acknowledged."""
 
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -27,7 +28,7 @@ def test_a_kill_at_the_nth_write_or_sync_loses_nothing(promise: Promise, tmp_pat
     chosen = points(promise.times(3, 40), seed=SEED)
 
     with ThreadPoolExecutor(2) as pool:
-        runs = list(pool.map(lambda point: killed_at(tmp_path, point), chosen))
+        runs = list(pool.map(partial(killed_at, tmp_path), chosen))
 
     # Each thread counts its own calls: a late point may strike in none of them.
     struck = [told for told in runs if told.struck]
