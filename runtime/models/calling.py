@@ -107,7 +107,7 @@ class Calls:
         raise ModelUnavailable(
             f"{self._endpoint.identity} could not be reached: {len(tried)} "
             f"attempt{'s' if len(tried) > 1 else ''} in {seconds:.1f} s, "
-            f"the last: {self._endpoint.without_key(tried[-1])}; check the base URL and that the endpoint is up"
+            f"the last: {tried[-1]}; check the base URL and that the endpoint is up"
         )
 
     async def _with_retries(
@@ -154,7 +154,7 @@ class Calls:
                 except openai.OpenAIError as error:
                     raise self._translated(error, is_final=is_out()) from error
                 except httpx2.TransportError as error:
-                    raise _transport_error(error, is_final=is_out()) from error
+                    raise self._transport_error(error, is_final=is_out()) from error
         raise Failed(f"no answer within {self._settings.timeout:g} s", is_final=is_out())
 
     def _translated(self, error: openai.OpenAIError, *, is_final: bool) -> ModelError:
@@ -165,12 +165,12 @@ class Calls:
             return Failed(brief(error), told=message, wait=wait, is_final=is_final)
         return kind(f"{self._endpoint.identity}: {message}")
 
-
-def _transport_error(error: httpx2.TransportError, *, is_final: bool) -> ModelError:
-    if isinstance(error, BodyTooLarge):
-        return MalformedAnswer(str(error))
-    name = type(error).__name__
-    return Failed(name, told=f"{name}: {error}", is_final=is_final)
+    def _transport_error(self, error: httpx2.TransportError, *, is_final: bool) -> ModelError:
+        if isinstance(error, BodyTooLarge):
+            return MalformedAnswer(str(error))
+        name = type(error).__name__
+        told = self._endpoint.without_key(f"{name}: {error}")
+        return Failed(name, told=told, is_final=is_final)
 
 
 def http_client(settings: ModelSettings) -> httpx2.AsyncClient:
