@@ -196,6 +196,19 @@ def test_a_record_whose_consent_forbids_it_leaves_in_no_export(bank: Path, tmp_p
         assert "1 record was left out: consent forbids an export" in result.stderr
 
 
+def test_a_page_says_that_a_candidate_was_left_out(bank: Path, tmp_path: Path) -> None:
+    async def ask() -> None:
+        async with open_runtime(model="scripted", embedder="hashing", bank=bank) as runtime:
+            await runtime.session(user="ann", session_id="q").send("What opens Ann's locker?")
+
+    anyio.run(ask)
+
+    run("inspect", "export", "--bank", bank, "--user", "ann", "--out", tmp_path / "pages")
+
+    turns = [page.read_text() for page in (tmp_path / "pages").glob("turn-*.html")]
+    assert any("or its consent forbids an export" in page for page in turns)
+
+
 def test_an_export_holds_turns_and_decisions(bank: Path) -> None:
     found = exported(bank, "ben")
 
