@@ -1,20 +1,14 @@
 """P14: what is logged, by anyone and at any level, holds no secret and nothing anybody said."""
 
 import json
-import os
-import signal
-import subprocess
-import sys
-from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-import anyio
 import httpx2
 import pytest
 import stamina.instrumentation as retries
-from anyio.streams.text import TextReceiveStream
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
@@ -56,13 +50,13 @@ from .log_canaries import (
     everything_logged,
     found,
 )
+from .log_running import run, served, variables
 
 STATEMENT = "no secret and no personal text in a log, at any level"
 ALL = (*SECRETS, *TEXTS)
 ECHO = f"{BODY}; {SAID} Your key is {KEY}."
 TOOLS = '[{"type":"function","function":{"name":"look","parameters":{"type":"object"}}}]'
 CALL = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": '{"a":1}'}}
-ROOT = Path(__file__).parents[2]
 
 
 def _error(status: int) -> bytes:
@@ -98,20 +92,9 @@ SETTINGS = Settings(model=ModelSettings(retries=1, retry_seconds=1.0, timeout=0.
 
 @pytest.fixture(autouse=True)
 def _environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    for name, value in _variables(tmp_path).items():
+    for name, value in variables(tmp_path).items():
         monkeypatch.setenv(name, value)
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
-
-
-def _variables(folder: Path) -> dict[str, str]:
-    return {
-        "OPENAI_API_KEY": KEY,
-        "OPENAI_LOG": "debug",
-        "PYTHONASYNCIODEBUG": "1",
-        "ASSAY_MODEL_RETRIES": "1",
-        "XDG_DATA_HOME": str(folder / "data"),
-        "XDG_CONFIG_HOME": str(folder / "config"),
-    }
 
 
 async def _talk_through(url: str, bank: Path, **chosen: Any) -> str:
@@ -197,28 +180,6 @@ def _figure(places: int, lines: Sequence[str]) -> str:
     return f"{len(ALL)} canaries in {places} places, {len(lines):,} log lines at DEBUG searched: 0 found"
 
 
-class Ran(NamedTuple):
-    """What a command left."""
-
-    code: int
-    out: str
-    err: str
-    log: list[str]
-
-
-async def _run(folder: Path, *arguments: str, said: str = "") -> Ran:
-    log = folder / "log"
-    done = await anyio.run_process(
-        [sys.executable, "-m", "tests.promises.log_child", str(log), *arguments],
-        input=said.encode(),
-        check=False,
-        cwd=ROOT,
-        env={**os.environ, **_variables(folder)},
-    )
-    lines = log.read_text().splitlines() if log.exists() else []
-    return Ran(done.returncode, done.stdout.decode(), done.stderr.decode(), lines)
-
-
 def _not_for_the_user(err: str) -> str:
     """Lines of stderr but those that answer who typed: these may say what the endpoint said."""
     lines = err.splitlines()
@@ -228,7 +189,7 @@ def _not_for_the_user(err: str) -> str:
 @pytest.mark.promise("P14", STATEMENT)
 async def test_a_chat_logs_none(tmp_path: Path, promise: Promise) -> None:
     async with serving(RIGHT, BAD["500"], BAD["500"], BAD["401"]) as server:
-        ran = await _run(
+        ran = await run(
             tmp_path,
             *("chat", "--model", "openai:m", "--base-url", server.url, "--guard", "vector"),
             *("--embedder", "hashing", "--bank", str(tmp_path / "bank")),
@@ -250,42 +211,20 @@ async def test_a_replay_logs_none(tmp_path: Path, promise: Promise) -> None:
     row["current_task"]["instruction"] = f"What did Ada buy? {SAID}"
     data.write_text(json.dumps(row) + "\n")
     async with serving(RIGHT, BAD["500"], BAD["401"]) as server:
-        ran = await _run(
+        ran = await run(
             tmp_path,
-            *("replay", "causal-locomo", "--data", str(data), "--method", "cmi", "--json"),
+            *("replay", "causal-locomo", "--data", str(data), "--method", "cmi", "--k", "4"),
             *("--model", "openai:m", "--base-url", server.url, "--embedder", "hashing"),
             *("--out", str(out)),
         )
     written = "".join(p.read_bytes().decode("latin-1") for p in out.rglob("*") if p.is_file())
 
-    assert ran.code == 2, ran.err
+    assert ran.code == 0, ran.err  # the declared policy decides where the guard cannot measure
+    assert "status 500; again in" in ran.err
     assert found(ran.out + ran.err + written, SECRETS) == []
     assert found(_not_for_the_user(ran.err), TEXTS) == []
     assert [line for line in ran.log if found(line, ALL)] == []
     promise.kept(_figure(3, [*ran.log, *ran.err.splitlines()]))
-
-
-@asynccontextmanager
-async def _served(folder: Path, url: str) -> AsyncGenerator[tuple[str, Callable[[], Ran]]]:
-    log, err = folder / "log", folder / "err"
-    command = [sys.executable, "-m", "tests.promises.log_child", str(log), "serve", "--port", "0"]
-    command += ["--model", "openai:m", "--base-url", url, "--guard", "vector", "--json"]
-    command += ["--embedder", "hashing", "--bank", str(folder / "bank"), "--api-key", SERVICE_KEY]
-    environment = {**os.environ, **_variables(folder)}
-    with err.open("wb") as stderr:
-        async with await anyio.open_process(
-            command, stdin=subprocess.DEVNULL, stderr=stderr, env=environment, cwd=ROOT
-        ) as process:
-            assert process.stdout is not None
-            told = await TextReceiveStream(process.stdout).receive()
-
-            def ran() -> Ran:
-                lines = log.read_text().splitlines()
-                return Ran(process.returncode or 0, told, err.read_text(), lines)
-
-            yield json.loads(told)["address"], ran
-            process.send_signal(signal.SIGTERM)
-            await process.wait()
 
 
 def _asked(text: str, **more: object) -> dict[str, object]:
@@ -302,7 +241,7 @@ async def test_a_service_logs_none(tmp_path: Path, promise: Promise) -> None:
     bad = [reply for name, reply in BAD.items() for _ in range(2)]
     async with (
         serving(CALLS, RIGHT, *bad, RIGHT) as server,
-        _served(tmp_path, server.url) as (address, ran),
+        served(tmp_path, server.url) as (address, ran),
         httpx2.AsyncClient(base_url=address, timeout=15) as client,
     ):
         statuses = await _use(client)
