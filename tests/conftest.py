@@ -1,5 +1,6 @@
 """Fixtures every room may use."""
 
+import signal
 import sys
 from pathlib import Path
 
@@ -9,6 +10,10 @@ from hypothesis import settings
 # How long an example takes says more about the machine than about the code.
 settings.register_profile("assay", deadline=None)
 settings.load_profile("assay")
+
+# A shell that runs the tests in the background lets them ignore Ctrl-C, and their children, too.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 HERE = ("127.", "::1", "localhost")
 

@@ -172,6 +172,7 @@ def _mem0(entry: Mapping[str, Any]) -> Statement:
         claimed_at=_time(entry.get("updated_at") or entry.get("created_at")),
         user=str(entry.get("user_id") or ""),
         id=str(entry.get("id") or ""),
+        **_origin_of(entry.get("metadata") or {}),
     )
 
 
@@ -182,8 +183,13 @@ def _langgraph(entry: Mapping[str, Any]) -> Statement:
         claimed_at=_time(entry.get("updated_at") or entry.get("created_at")),
         user=place[-1] if place else "",
         id=str(entry["key"]),
-        channel="/".join(place),
+        channel=str(entry.get("channel") or "/".join(place)),
+        writer=str(entry.get("writer") or ""),
     )
+
+
+def _origin_of(metadata: Mapping[str, Any]) -> dict[str, str]:
+    return {key: str(metadata[key]) for key in ("writer", "channel") if metadata.get(key)}
 
 
 def _text_of(value: Any) -> str:  # noqa: ANN401  # whatever a store was given
@@ -254,6 +260,8 @@ def _as_item(record: MemoryRecord, user: str) -> dict[str, Any]:
         "namespace": ["memories", user],
         "key": record.id,
         "value": {"text": record.text},
+        "writer": record.origin.writer,
+        "channel": record.origin.channel,
         "created_at": record.ingested_at.isoformat(),
         "updated_at": (record.claimed_at or record.ingested_at).isoformat(),
     }

