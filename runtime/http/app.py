@@ -7,7 +7,7 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -18,7 +18,7 @@ from assay.runtime.http.errors import ApiError, internal_error, json_response, l
 from assay.runtime.http.metrics import TEXT_FORMAT
 from assay.runtime.http.service import Service
 
-OPEN: Final = frozenset({"/", "/health", "/ready"})
+OPEN: Final = frozenset({"/health", "/ready"})
 """Addresses that need no key."""
 
 OWN_SIGN_IN: Final = "/inspect"
@@ -34,7 +34,6 @@ def make_app(service: Service, *, routes: Sequence[BaseRoute] = ()) -> Starlette
     """
     return Starlette(
         routes=[
-            Route("/", _home),
             Route("/health", _health),
             Route("/ready", _over(service, _ready)),
             Route("/metrics", _over(service, _metrics)),
@@ -46,11 +45,6 @@ def make_app(service: Service, *, routes: Sequence[BaseRoute] = ()) -> Starlette
         middleware=[Middleware(Contained), Middleware(KeyRequired, service=service)],
         exception_handlers={HTTPException: _http_error},
     )
-
-
-async def _home(request: Request) -> Response:
-    """A browser sent to the bare address wants the inspector."""
-    return RedirectResponse(f"{OWN_SIGN_IN}/")
 
 
 class Contained:
