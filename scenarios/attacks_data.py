@@ -41,6 +41,7 @@ _WRITERS: Final[Mapping[str, Writer]] = MappingProxyType(
 )
 """Who writes through a source. Any other one is a system that the operator connected."""
 
+
 class PlantedRecord(msgspec.Struct, frozen=True, kw_only=True):
     """A record of a case as it comes in.
 

