@@ -3,8 +3,9 @@
 import importlib.util
 import logging
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 from assay.errors import ConfigError
 from assay.guards.baselines import FullHistory, decision_of
@@ -101,25 +102,20 @@ class TextDetectors:
 def _peer() -> Guard:
     if not peer_is_here():
         raise ConfigError(PEER_MISSING)
-    from agent_memory_guard import (  # noqa: PLC0415  # optional, of the benchmark extra
-        Action,
-        MemoryGuard,
-        Policy,
-        PolicyViolation,
-        SourceClass,
-    )
-
+    # Optional, of the benchmark extra: type checkers need not find it.
+    peer: Any = import_module(PEER)
     logging.getLogger(PEER).setLevel(logging.CRITICAL)  # it logs the texts that it blocks
 
     def refuses(record: MemoryRecord) -> bool:
         # A guard of its own each: among copies it would call the second one a rapid change.
-        guard = MemoryGuard(policy=Policy.strict())
+        guard = peer.MemoryGuard(policy=peer.Policy.strict())
         said_by_user = record.origin.writer == "user"
-        source = SourceClass.USER_INPUT if said_by_user else SourceClass.EXTERNAL_TOOL
+        sources = peer.SourceClass
+        source = sources.USER_INPUT if said_by_user else sources.EXTERNAL_TOOL
         try:
             action = guard.write("memory.record", record.text, source_class=source)
-        except PolicyViolation:
+        except peer.PolicyViolation:
             return True
-        return action in {Action.BLOCK, Action.QUARANTINE}
+        return action in {peer.Action.BLOCK, peer.Action.QUARANTINE}
 
     return TextDetectors(refuses)
