@@ -78,8 +78,10 @@ def _origin(statement: Statement, contents: Contents, writer: Writer) -> Origin:
 
 
 def _least_trusted(vouching: Writer, told: str) -> Writer:
-    named: Writer = next((writer for writer in WRITERS if writer == told), vouching)
-    return min(vouching, named, key=lambda writer: WRITER_TRUST[writer])
+    for writer, trust in WRITER_TRUST.items():
+        if writer == told and trust < WRITER_TRUST[vouching]:
+            return writer
+    return vouching
 
 
 async def _conversation(runtime: Runtime, messages: Sequence[Message], user: str) -> Imported:

@@ -32,5 +32,5 @@ def _as_the_command_line_does_but_louder() -> None:
     retries.set_on_retry_hooks([*own, retries.StructlogOnRetryHook, retries.LoggingOnRetryHook])
 
 
-vars(assay.cli)["log_to_stderr"] = _as_the_command_line_does_but_louder
+setattr(assay.cli, "log_to_stderr", _as_the_command_line_does_but_louder)  # noqa: B010  # type checkers know the name as final
 assay.cli.main(sys.argv[2:])

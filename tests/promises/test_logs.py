@@ -116,7 +116,7 @@ async def _talk_through(url: str, bank: Path, **chosen: Any) -> str:
 
 @pytest.mark.promise("P14", STATEMENT)
 async def test_a_program_that_embeds_assay_logs_none(tmp_path: Path, promise: Promise) -> None:
-    told = []
+    told: list[str] = []
     with everything_logged() as logged, _retries_logged():
         for number, bad in enumerate(BAD.values()):
             for guard, replies in (
@@ -238,7 +238,7 @@ def _asked(text: str, **more: object) -> dict[str, object]:
 
 @pytest.mark.promise("P14", STATEMENT)
 async def test_a_service_logs_none(tmp_path: Path, promise: Promise) -> None:
-    bad = [reply for name, reply in BAD.items() for _ in range(2)]
+    bad = [reply for reply in BAD.values() for _ in range(2)]
     async with (
         serving(CALLS, RIGHT, *bad, RIGHT) as server,
         served(tmp_path, server.url) as (address, ran),
@@ -257,7 +257,7 @@ async def test_a_service_logs_none(tmp_path: Path, promise: Promise) -> None:
 
 async def _use(client: httpx2.AsyncClient) -> list[int]:
     path, good = "/v1/chat/completions", {"Authorization": f"Bearer {SERVICE_KEY}"}
-    statuses = []
+    statuses: list[int] = []
 
     async def post(content: object, headers: dict[str, str] = good, query: str = "") -> None:
         body = content if isinstance(content, str) else json.dumps(content)
