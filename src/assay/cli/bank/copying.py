@@ -13,9 +13,13 @@ FileArgument = Annotated[Path, typer.Argument(help="File of the backup.", show_d
 
 
 def backup(path: BankArgument, file: FileArgument, *, as_json: JsonOption = False) -> None:
-    """Write a bank into one file; it may be in use meanwhile."""
+    """Write a bank into one file; it may be in use meanwhile.
+
+    A damaged bank is not copied: `assay bank salvage` brings back what is intact.
+    """
     from assay.stores.backup import back_up  # noqa: PLC0415  # --help stays fast
 
+    _require_whole(path)
     copied = back_up(path, file)
     _print(copied, f"{copied.records:,} records, {copied.bytes:,} bytes in {file}", as_json)
 
@@ -30,6 +34,19 @@ def restore(file: FileArgument, path: BankArgument, *, as_json: JsonOption = Fal
     copied = restore_bank(file, path)
     said = f"{copied.records:,} records in {path}; {copied.erased:,} erased since were left out"
     _print(copied, said, as_json)
+
+
+def _require_whole(path: Path) -> None:
+    from assay.errors import StoreCorrupt  # noqa: PLC0415
+    from assay.stores.inspection import inspect_bank  # noqa: PLC0415
+
+    found = inspect_bank(path)
+    rows = [damage for damage in found.damage if not damage.startswith("vectors")]
+    if rows:
+        raise StoreCorrupt(
+            f"the bank {path} is damaged and was not copied: {rows[0]}; see `assay bank check`, "
+            "then run `assay bank salvage`"
+        )
 
 
 def _print(copied: object, said: str, as_json: bool) -> None:  # noqa: FBT001  # the command's own flag

