@@ -34,6 +34,7 @@ from assay.scenarios.run_report import run_report
 from assay.scenarios.runs import RunConfig, RunRecord
 from assay.scenarios.schema import Scenario
 from assay.stores.cache_file import open_cache
+from assay.stores.memory import InMemoryCache
 from assay.stores.protocols import Cache
 
 HEADINGS = {
@@ -71,7 +72,7 @@ async def open_equipment(config: RunConfig) -> AsyncGenerator[runner.Equipment]:
                 tolerance=config.tolerance,
             )
 
-        cache = await stack.enter_async_context(open_cache(cache_path()))
+        cache = await stack.enter_async_context(_answers(config.model))
         yield runner.Equipment(
             model=model,
             likelihood=None,
@@ -210,6 +211,16 @@ def _families(scenarios: Sequence[Scenario], results: Mapping[str, MethodResult]
     ]
     title = "F1, and how often nothing was selected"
     return FigureTable(title=title, head=["family", *results], rows=rows)
+
+
+@asynccontextmanager
+async def _answers(model: str) -> AsyncGenerator[Cache]:
+    """Answers paid for; a cassette alone answers, whatever earlier runs on this machine know."""
+    if model.startswith("cassette:"):
+        yield InMemoryCache()
+        return
+    async with open_cache(cache_path()) as cache:
+        yield cache
 
 
 def _recorded(cache: Cache, cassette: str, model: ChatModel) -> Cache:
