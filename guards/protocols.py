@@ -333,6 +333,11 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         """Judgements of the records kept out of this prompt."""
         return tuple(j for j in self.judgements if not j.admitted)
 
+    def certified(self, verdict: str) -> "Decision":
+        """The same decision with one more verdict in its certificate."""
+        parts = [part for part in (self.certificate, verdict) if part]
+        return msgspec.structs.replace(self, certificate="; ".join(parts))
+
 
 class Guard(Protocol):
     """Decides which candidates enter the prompt."""

@@ -31,19 +31,14 @@ async def to_recovered(
     try:
         cleared = await clearing.review(part_of(case, places), Among(laboratory, places))
     except GuardFailed as failure:
-        return _certified(decision, f"not cleared: {failure}")
+        return decision.certified(f"not cleared: {failure}")
     judgements = list(decision.judgements)
     for place, judgement in zip(places, cleared.judgements, strict=True):
         if judgement.decided and not judgement.admitted:
             judgements[place] = judgement
     return msgspec.structs.replace(
-        _certified(decision, f"cleared: {cleared.certificate}"),
+        decision.certified(f"cleared: {cleared.certificate}"),
         judgements=tuple(judgements),
         spent=decision.spent + cleared.spent,
         trace=cleared.trace,
     )
-
-
-def _certified(decision: Decision, verdict: str) -> Decision:
-    parts = [part for part in (decision.certificate, verdict) if part]
-    return msgspec.structs.replace(decision, certificate="; ".join(parts))

@@ -33,7 +33,7 @@ async def to_core(decision: Decision, case: Case, laboratory: Experimenter) -> D
         laboratory: Where coalitions become outcomes.
     """
     if any(judgement.flagged for judgement in decision.admitted):
-        return _certified(decision, "not reduced: doubtful records are shown with a mark")
+        return decision.certified("not reduced: doubtful records are shown with a mark")
     before = laboratory.ledger()
     context = coalition_of(i for i, j in enumerate(decision.judgements) if j.admitted)
     reduced = await reduce_context(laboratory, case.candidates, context)
@@ -41,7 +41,7 @@ async def to_core(decision: Decision, case: Case, laboratory: Experimenter) -> D
     if holds is False:
         reduced = Reduced(context, "unreduced", note="in other words the core answers differently")
     return msgspec.structs.replace(
-        _certified(decision, _verdict(reduced, holds=holds)),
+        decision.certified(_verdict(reduced, holds=holds)),
         judgements=tuple(
             _judge(judgement, reduced, i) for i, judgement in enumerate(decision.judgements)
         ),
@@ -70,11 +70,6 @@ def _verdict(reduced: Reduced, *, holds: bool | None) -> str:
     if reduced.note:
         return f"not reduced: {reduced.note}"
     return f"reduced: {reduced.certificate}{', also in other words' if holds else ''}"
-
-
-def _certified(decision: Decision, verdict: str) -> Decision:
-    parts = [part for part in (decision.certificate, verdict) if part]
-    return msgspec.structs.replace(decision, certificate="; ".join(parts))
 
 
 def _judge(judgement: Judgement, reduced: Reduced, i: int) -> Judgement:

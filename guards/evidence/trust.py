@@ -9,7 +9,7 @@ from typing import Final, assert_never
 from assay.guards.evidence.dates import mentions, undated
 from assay.guards.evidence.denial import polarity
 from assay.guards.evidence.text import stems
-from assay.stores.records import MemoryRecord
+from assay.stores.records import MemoryRecord, Writer
 
 _SKEW: Final = timedelta(days=1)
 _COVERED: Final = 0.8
@@ -42,7 +42,12 @@ def trust_of(record: MemoryRecord) -> Trust:
     """
     if record.claimed_at is not None and record.claimed_at > record.ingested_at + _SKEW:
         return Trust.OUTSIDE
-    match record.origin.writer:
+    return trust_of_writer(record.origin.writer)
+
+
+def trust_of_writer(writer: Writer) -> Trust:
+    """Trust of whoever wrote something."""
+    match writer:
         case "user" | "operator":
             return Trust.INSIDE
         case "assistant" | "tool":
@@ -50,7 +55,7 @@ def trust_of(record: MemoryRecord) -> Trust:
         case "external":
             return Trust.OUTSIDE
         case _:
-            assert_never(record.origin.writer)
+            assert_never(writer)
 
 
 def restates(text: str, other: str) -> bool:

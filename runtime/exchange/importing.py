@@ -1,12 +1,12 @@
 """Takes what another system remembered into a bank. Carried out twice, it writes nothing twice."""
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
-from types import MappingProxyType
 from typing import NamedTuple, get_args
 
 from assay.errors import ConfigError
+from assay.guards.evidence.trust import trust_of_writer
 from assay.runtime.commands import Remember
 from assay.runtime.exchange.formats import Contents, Message, Statement
 from assay.runtime.facade import Runtime
@@ -15,11 +15,6 @@ from assay.runtime.remember import leavings
 from assay.stores.records import Origin, SessionId, TurnId, Writer
 
 WRITERS: tuple[Writer, ...] = get_args(Writer)
-
-WRITER_TRUST: Mapping[Writer, int] = MappingProxyType(
-    {"external": 0, "tool": 1, "assistant": 1, "user": 2, "operator": 2}
-)
-"""Only the order counts; as ``assay.guards.evidence.trust`` has it."""
 
 
 class Imported(NamedTuple):
@@ -78,8 +73,8 @@ def _origin(statement: Statement, contents: Contents, writer: Writer) -> Origin:
 
 
 def _least_trusted(vouching: Writer, told: str) -> Writer:
-    for writer, trust in WRITER_TRUST.items():
-        if writer == told and trust < WRITER_TRUST[vouching]:
+    for writer in WRITERS:
+        if writer == told and trust_of_writer(writer) < trust_of_writer(vouching):
             return writer
     return vouching
 

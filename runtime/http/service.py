@@ -1,6 +1,5 @@
 """The open service: a runtime, whose keys open it, and the turns that go through it."""
 
-from collections import Counter
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import AbstractContextManager, asynccontextmanager
 from weakref import WeakValueDictionary
@@ -10,13 +9,13 @@ from anyio.abc import TaskGroup
 
 from assay.runtime.facade import Runtime
 from assay.runtime.http.gate import Gate
+from assay.runtime.http.inspector.reading import users_of
 from assay.runtime.http.keys import Keys
 from assay.runtime.http.metrics import Metrics
 from assay.runtime.http.news import News, Newsroom
 from assay.runtime.http.rates import Rates
 from assay.runtime.http.sessions import OpenSessions
-from assay.runtime.limits import namespace_of, tenant_user_of
-from assay.runtime.session import namespace_in
+from assay.runtime.limits import namespace_of
 from assay.runtime.settings import ServeSettings
 from assay.stores.records import Namespace
 
@@ -73,9 +72,7 @@ class Service:
 
     async def users(self, tenant: str) -> dict[str, int]:
         """The users of a tenant, with the number of their conversations; the latest first."""
-        streams = await self.runtime.bank.journal.sessions()
-        owners = [tenant_user_of(name) for name in map(namespace_in, streams) if name is not None]
-        return dict(Counter(owner.user for owner in reversed(owners) if owner.tenant == tenant))
+        return await users_of(self.runtime.bank.journal, tenant)
 
     def news(self, tenant: str) -> AbstractContextManager[News]:
         """What happens to a tenant's users from now on."""

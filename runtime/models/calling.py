@@ -1,10 +1,12 @@
 """Calls to one endpoint: attempts, waits, deadlines and the number in flight, bounded in one place."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from typing import NamedTuple, TypeVar
 
 import aiolimiter
 import anyio
+import anyio.to_thread
 import httpx2
 import openai
 import stamina
@@ -173,12 +175,26 @@ class Calls:
         return Failed(name, told=told, is_final=is_final)
 
 
-def http_client(settings: ModelSettings) -> httpx2.AsyncClient:
-    """Connections to an endpoint: bounded, unpacked, never redirected; blocks, so for a thread.
+@asynccontextmanager
+async def open_client(
+    endpoint: Endpoint, settings: ModelSettings
+) -> AsyncGenerator[openai.AsyncOpenAI]:
+    """A client of an endpoint that makes one attempt a call; its connections end with the block.
 
     Args:
+        endpoint: Whose.
         settings: Timeout and concurrency.
     """
+    # Building a client reads certificates: tens of milliseconds of file access.
+    http = await anyio.to_thread.run_sync(_http_client, settings)
+    async with http:
+        yield openai.AsyncOpenAI(
+            api_key=endpoint.key, base_url=endpoint.base_url, max_retries=0, http_client=http
+        )
+
+
+def _http_client(settings: ModelSettings) -> httpx2.AsyncClient:
+    """Connections to an endpoint: bounded, unpacked, never redirected; blocks, so for a thread."""
     # Loads what counts retries where it is installed: else the first retry reads files on the loop.
     stamina.instrumentation.get_on_retry_hooks()
     return httpx2.AsyncClient(

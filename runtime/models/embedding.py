@@ -6,7 +6,6 @@ from contextlib import asynccontextmanager
 from typing import Literal
 
 import anyio.lowlevel
-import anyio.to_thread
 import httpx2
 import msgspec
 import numpy as np
@@ -14,7 +13,7 @@ import openai
 
 from assay.errors import MalformedAnswer
 from assay.runtime.clock import SystemClock
-from assay.runtime.models.calling import WAITS, Calls, Waits, http_client
+from assay.runtime.models.calling import WAITS, Calls, Waits, open_client
 from assay.runtime.models.endpoints import Endpoint
 from assay.runtime.settings import ModelSettings
 from assay.stores.checks import checked_characters
@@ -150,11 +149,7 @@ async def open_embedding_endpoint(  # noqa: PLR0913 - what a test or a user may 
         ModelError: If it does not answer with a vector.
     """
     endpoint = Endpoint.of(name, base_url=base_url, env=env)
-    http = await anyio.to_thread.run_sync(http_client, settings)
-    async with http:
-        client = openai.AsyncOpenAI(
-            api_key=endpoint.key, base_url=endpoint.base_url, max_retries=0, http_client=http
-        )
+    async with open_client(endpoint, settings) as client:
         calls = Calls(endpoint, settings=settings, waits=waits, clock=clock or SystemClock())
         embedder = EndpointEmbedder(endpoint, client=client, calls=calls)
         await embedder.embed(["How long is a vector?"], kind="query")

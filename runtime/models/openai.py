@@ -8,7 +8,6 @@ import logging
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 
-import anyio.to_thread
 import httpx2
 import openai
 import structlog.stdlib
@@ -17,7 +16,7 @@ from assay.errors import MalformedAnswer
 from assay.guards.protocols import Completion, DeltaSink, Message, Request, Usage
 from assay.runtime.clock import SystemClock
 from assay.runtime.models.assembling import Assembler
-from assay.runtime.models.calling import WAITS, Calls, Failed, Waits, http_client
+from assay.runtime.models.calling import WAITS, Calls, Failed, Waits, open_client
 from assay.runtime.models.counting import bound_tokens, require_room
 from assay.runtime.models.endpoints import Endpoint
 from assay.runtime.models.requests import body_of
@@ -178,12 +177,7 @@ async def open_endpoint(  # noqa: PLR0913 - what a test or a user may set, each 
         ConfigError: If the URL is unusable or the key is missing.
     """
     endpoint = Endpoint.of(name, base_url=base_url, env=env)
-    # Building a client reads certificates: tens of milliseconds of file access.
-    http = await anyio.to_thread.run_sync(http_client, settings)
-    async with http:
-        client = openai.AsyncOpenAI(
-            api_key=endpoint.key, base_url=endpoint.base_url, max_retries=0, http_client=http
-        )
+    async with open_client(endpoint, settings) as client:
         yield OpenAIModel(
             endpoint, client=client, settings=settings, waits=waits, clock=clock or SystemClock()
         )
