@@ -184,6 +184,50 @@ class Journal(Protocol):
         ...
 
 
+class Lease(NamedTuple):
+    """The right of one process to take turns of a session, for a while.
+
+    Attributes:
+        session: The session's name in the journal.
+        owner: Who holds it.
+        revision: Fencing token: grows by one whenever the session changes hands, never goes back.
+    """
+
+    session: SessionId
+    owner: str
+    revision: int
+
+
+class Leases(Protocol):
+    """Who may take turns of which session, timed by one clock, the store's own."""
+
+    async def acquire(self, session: SessionId, *, owner: str, seconds: float) -> Lease | None:
+        """Take a free or expired lease; ``None`` while another owner holds it.
+
+        The owner who holds it gets it again, with the same revision and its time renewed.
+        """
+        ...
+
+    async def renew(self, lease: Lease, *, seconds: float) -> None:
+        """Hold it for ``seconds`` from now.
+
+        Raises:
+            LeaseLost: If it expired and another owner took it.
+        """
+        ...
+
+    async def release(self, lease: Lease) -> None:
+        """Give it back at once; harmless if it was lost."""
+        ...
+
+    def fenced(self, journal: Journal, lease: Lease) -> Journal:
+        """The journal, whose appends raise ``LeaseLost`` once the lease is in other hands.
+
+        The check and the append are one step: no append of an old owner comes after one of a new.
+        """
+        ...
+
+
 class CacheRow(NamedTuple):
     """One remembered answer.
 

@@ -9,6 +9,7 @@ AssayError
 │   ├── StoreClosed            the bank was used after it was closed
 │   ├── StoreCorrupt           what is on disk is not what was written
 │   ├── NewerFormat            the bank was written by a newer Assay
+│   ├── LeaseLost              another process took the session over
 │   └── EmbedderMismatch       the bank was built with another embedder
 ├── GuardError
 │   ├── BudgetExceeded         a reservation does not fit what is left
@@ -19,6 +20,7 @@ AssayError
 │   ├── MalformedAnswer        the endpoint answered something that is no completion
 │   ├── ContextOverflow        the prompt does not fit the model's context; it was not sent
 │   └── CassetteMiss           a replay asked something that is not in the cassette
+├── BusError                   the bus between processes cannot be reached or used
 ├── TurnError
 │   ├── TurnTimeout            the turn's deadline passed
 │   └── TurnFailed             a command of the turn failed; carries the kind of the cause
@@ -67,6 +69,10 @@ class StoreCorrupt(StoreError):
 
 class NewerFormat(StoreError):
     """The bank was written by a newer Assay; it was not touched."""
+
+
+class LeaseLost(StoreError):
+    """Another process took the session over; what this one does with it is not written."""
 
 
 class EmbedderMismatch(StoreError):
@@ -126,6 +132,10 @@ class ContextOverflow(ModelError):
 
 class CassetteMiss(ModelError):
     """A replay asked something that is not in the cassette; the message shows the nearest entry."""
+
+
+class BusError(AssayError):
+    """The bus between processes cannot be reached or used."""
 
 
 class TurnError(AssayError):
