@@ -235,7 +235,7 @@ class Laboratory:
         try:
             with self._accounts.batch(list(flights)):
                 found = await self._look_up(own)
-                missing = [asked for asked in own if asked.key not in found]
+                missing = sorted((a for a in own if a.key not in found), key=_text)
                 holds = self._sender.reserve(missing)
                 for key, answer in found.items():
                     self._accounts.hit(key)
@@ -287,6 +287,11 @@ class Laboratory:
         self._flights[key].landed.set()
         if not isinstance(result, FAILURES):
             self._known[key] = result
+
+
+def _text(asked: Asked) -> bytes:
+    """What to sort by: neighbours share the longest beginnings, which a model reads only once."""
+    return asked.encoded
 
 
 class _Streamed:

@@ -22,6 +22,7 @@ from assay.guards.coalitions import (
     grand,
     is_subset,
     size,
+    subsets,
     without,
 )
 from assay.guards.laboratory import Laboratory
@@ -70,6 +71,9 @@ METHODS: tuple[str, ...] = (
     "adaptive",
 )
 """Compared by default; outside peers only when named."""
+
+ASKING_ALL = frozenset({"shapley_exact", "exact_deletion", "banzhaf"})
+"""Each asks every coalition; then all are asked in one batch first, so that prompts share prefixes."""
 
 _A_MONTH = timedelta(days=30)
 
@@ -233,6 +237,8 @@ class _Stage(NamedTuple):
         verdict = await verified(self.posed, reference)
         scores: dict[str, GameScore] = {}
         if verdict == VERIFIED:
+            if ASKING_ALL & methods.keys():
+                await reference(list(subsets(grand(len(self.posed.candidates)))))
             for name, method in methods.items():
                 scores[name] = await self._scored(name, method, laboratory, reference)
         spent = laboratory.ledger()
