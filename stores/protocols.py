@@ -348,7 +348,10 @@ class Retriever(Protocol):
 
 
 class Bank(NamedTuple):
-    """One open bank: the protocols over one place, opened and closed together."""
+    """One open bank: the protocols over one place, opened and closed together.
+
+    ``leases`` keep processes apart that take turns over one bank; ``None``: one process has it.
+    """
 
     store: MemoryStore
     archive: Archive
@@ -357,3 +360,4 @@ class Bank(NamedTuple):
     retriever: Retriever
     embedder: Embedder
     eraser: Eraser
+    leases: Leases | None = None

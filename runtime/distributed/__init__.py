@@ -1,0 +1,1 @@
+"""Turns and model calls in other processes."""
