@@ -21,6 +21,7 @@ AssayError
 │   ├── ContextOverflow        the prompt does not fit the model's context; it was not sent
 │   └── CassetteMiss           a replay asked something that is not in the cassette
 ├── BusError                   the bus between processes cannot be reached or used
+│   └── JobFailed              every try of a job failed; carries the kind of the cause
 ├── TurnError
 │   ├── TurnTimeout            the turn's deadline passed
 │   └── TurnFailed             a command of the turn failed; carries the kind of the cause
@@ -136,6 +137,14 @@ class CassetteMiss(ModelError):
 
 class BusError(AssayError):
     """The bus between processes cannot be reached or used."""
+
+
+class JobFailed(BusError):
+    """Every try of a job failed; ``kind`` is the class name of the last cause."""
+
+    def __init__(self, message: str, *, kind: str) -> None:
+        super().__init__(message)
+        self.kind = kind
 
 
 class TurnError(AssayError):
