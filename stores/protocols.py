@@ -1,6 +1,7 @@
 """What the rest of the house may ask of a store. Implementations stand beside this file."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 from typing import Literal, NamedTuple, Protocol, TypeAlias
 
@@ -225,6 +226,43 @@ class Leases(Protocol):
 
         The check and the append are one step: no append of an old owner comes after one of a new.
         """
+        ...
+
+
+class Appended(NamedTuple):
+    """That an entry was appended to a journal; what it says is in the journal only.
+
+    Attributes:
+        session: The stream.
+        sequence: The entry's number in it.
+        namespace: Whose stream it is.
+        cursor: Where to go on reading after it; opaque.
+    """
+
+    session: SessionId
+    sequence: int
+    namespace: Namespace
+    cursor: str
+
+
+class Outbox(Protocol):
+    """What was appended to a journal and is to be told others, kept in the same transaction.
+
+    Rows come in an order in which nothing is ever added before what was read; the entries of one
+    stream come in their order. News may be lost for good (only the latest 100,000 or so are kept),
+    entries never: who missed some reads the journal.
+    """
+
+    async def read(self, *, after: str = "", limit: int) -> list[Appended]:
+        """What was appended after a cursor, oldest first; an empty cursor is the beginning."""
+        ...
+
+    async def trim(self, cursor: str) -> int:
+        """Forget rows up to a cursor, itself included: they were told; gives how many."""
+        ...
+
+    def listening(self) -> AbstractAsyncContextManager[Callable[[float], Awaitable[None]]]:
+        """Something to wait with: it returns when entries were appended, or after so many seconds."""
         ...
 
 
