@@ -7,6 +7,10 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from .servers import fresh_database, postgres_server
+
+__all__ = ["fresh_database", "postgres_server"]
+
 # How long an example takes says more about the machine than about the code.
 settings.register_profile("assay", deadline=None)
 settings.load_profile("assay")

@@ -1,0 +1,147 @@
+"""The one place that knows the driver: how connections are made, and what of them others see."""
+
+import struct
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any, Protocol, cast
+
+import asyncpg  # type: ignore[import-untyped]  # it carries annotations, but says so to no checker
+import numpy as np
+
+from assay.stores.protocols import FloatMatrix
+
+STATEMENT_SECONDS = 30.0
+"""How long one statement may take, waiting for other programs included."""
+
+_SETTINGS = {
+    "application_name": "assay",
+    "default_transaction_isolation": "read committed",
+    "jit": "off",
+    # A host that is cut off holds its locks no longer than this.
+    "idle_in_transaction_session_timeout": "30s",
+    "tcp_keepalives_idle": "10",
+    "tcp_keepalives_interval": "5",
+    "tcp_keepalives_count": "3",
+}
+
+_DURABLE = """
+SELECT set_config('synchronous_commit', 'on', false)
+WHERE current_setting('synchronous_commit') = 'off'
+"""
+_EXTENSION = """
+SELECT nspname FROM pg_extension JOIN pg_namespace n ON n.oid = extnamespace WHERE extname = 'vector'
+"""
+
+
+class Row(Protocol):
+    """One row of a result: unpacked, or by the number or name of a column."""
+
+    def __getitem__(self, column: int | str) -> Any: ...  # noqa: ANN401 - the statement decides
+
+    def __iter__(self) -> Iterator[Any]: ...
+
+    def __len__(self) -> int: ...
+
+
+class Transaction(Protocol):
+    """A transaction of one connection."""
+
+    async def start(self) -> None: ...
+
+    async def commit(self) -> None: ...
+
+    async def rollback(self) -> None: ...
+
+
+class Connection(Protocol):
+    """What the stores use of a connection; errors are the driver's until ``Postgres`` maps them.
+
+    ``timeout`` is seconds; ``None`` means ``STATEMENT_SECONDS``.
+    """
+
+    async def execute(self, sql: str, *values: object, timeout: float | None = None) -> str:  # noqa: ASYNC109 - the driver's
+        """Run a statement, or a script if there are no values; gives the server's tag."""
+        ...
+
+    async def fetch(self, sql: str, *values: object, timeout: float | None = None) -> list[Row]:  # noqa: ASYNC109 - the driver's
+        """Every row."""
+        ...
+
+    async def fetchrow(self, sql: str, *values: object) -> Any:  # noqa: ANN401 - the statement decides
+        """The first row, or ``None``."""
+        ...
+
+    async def fetchval(self, sql: str, *values: object) -> Any:  # noqa: ANN401 - the statement decides
+        """The first column of the first row, or ``None``."""
+        ...
+
+    def transaction(self, *, isolation: str | None = None, readonly: bool = False) -> Transaction:
+        """A transaction, not yet begun."""
+        ...
+
+    async def add_listener(self, channel: str, heard: Callable[..., None]) -> None:
+        """Have ``heard`` called, with arguments of the driver's, at each notification."""
+        ...
+
+    def is_closed(self) -> bool:
+        """Whether it is lost."""
+        ...
+
+
+class Pool(Protocol):
+    """Connections that are lent."""
+
+    def acquire(self) -> AbstractAsyncContextManager[Connection]: ...
+
+    async def close(self) -> None: ...
+
+    def terminate(self) -> None: ...
+
+
+async def open_pool(url: str, most: int) -> Pool:
+    """A pool that connects when it is first used, with at most ``most`` connections."""
+    pool = await asyncpg.create_pool(
+        url,
+        min_size=0,
+        max_size=most,
+        timeout=10,
+        command_timeout=STATEMENT_SECONDS,
+        server_settings=_SETTINGS,
+        init=_set_up,
+        reset=_keep,
+    )
+    return cast("Pool", pool)  # untyped driver
+
+
+@asynccontextmanager
+async def connected(url: str) -> AsyncGenerator[Connection]:
+    """One connection apart from the pool, for as long as the block."""
+    connection = await asyncpg.connect(
+        url, timeout=10, command_timeout=STATEMENT_SECONDS, server_settings=_SETTINGS
+    )
+    try:
+        yield cast("Connection", connection)  # untyped driver
+    finally:
+        connection.terminate()
+
+
+async def _set_up(connection: Any) -> None:  # noqa: ANN401 - untyped driver
+    await connection.execute(_DURABLE)
+    schema = await connection.fetchval(_EXTENSION)
+    if schema is not None:
+        await connection.set_type_codec(
+            "vector", schema=schema, encoder=_encoded, decoder=_decoded, format="binary"
+        )
+
+
+async def _keep(connection: object) -> None:
+    """Nothing of a session is ever changed, so nothing has to be reset between two uses."""
+
+
+def _encoded(vector: FloatMatrix) -> bytes:
+    """Binary form in pgvector of one row of shape ``(dimension,)``."""
+    return struct.pack(">HH", vector.shape[0], 0) + vector.astype(">f4").tobytes()
+
+
+def _decoded(content: bytes) -> FloatMatrix:
+    return np.frombuffer(content, dtype=">f4", offset=4).astype(np.float32)

