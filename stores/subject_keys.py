@@ -8,7 +8,7 @@ protection from somebody who holds the whole file.
 import os
 import sqlite3
 from typing import NamedTuple
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -47,6 +47,11 @@ class SubjectKey(NamedTuple):
             ) from error
 
 
+def new_key() -> SubjectKey:
+    """A random key under a random id."""
+    return SubjectKey(os.urandom(_ID_BYTES), AESGCM.generate_key(_KEY_BITS))
+
+
 def owner_of(session: SessionId) -> str:
     """Whose a stream of the journal is: what its name says before the first slash."""
     return session.partition("/")[0]
@@ -55,6 +60,11 @@ def owner_of(session: SessionId) -> str:
 def owner_named(namespace: Namespace) -> str:
     """How the names of a namespace's streams begin, before the slash."""
     return quote(namespace, safe="")
+
+
+def namespace_of(session: SessionId) -> Namespace:
+    """The namespace whose stream this is, as :func:`owner_named` wrote it."""
+    return Namespace(unquote(owner_of(session)))
 
 
 def subject_key(connection: sqlite3.Connection, session: SessionId) -> SubjectKey | None:
@@ -70,7 +80,7 @@ def key_for(connection: sqlite3.Connection, session: SessionId) -> SubjectKey:
     known = subject_key(connection, session)
     if known is not None:
         return known
-    made = SubjectKey(os.urandom(_ID_BYTES), AESGCM.generate_key(_KEY_BITS))
+    made = new_key()
     connection.execute("INSERT INTO subject_keys VALUES (?, ?, ?)", (owner_of(session), *made))
     return made
 
