@@ -447,3 +447,14 @@ async def test_an_answer_that_fails_raises_as_the_model_did() -> None:
 
     assert not cache.kept
     assert lab.ledger().live == 1
+
+
+async def test_a_batch_is_sent_in_the_order_of_its_prompts() -> None:
+    model = TableModel()
+    lab = laboratory(model, concurrency=1)
+    members = [Coalition(0b110), Coalition(0b001), Coalition(0b010), Coalition(0b011)]
+
+    outcomes = await lab.outcomes([Ask(coalition) for coalition in members])
+
+    assert model.prompts == sorted(model.prompts)
+    assert [o.text for o in outcomes] == [f"re {prompt_of(render(Ask(c)))}" for c in members]
