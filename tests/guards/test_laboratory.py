@@ -457,4 +457,4 @@ async def test_a_batch_is_sent_in_the_order_of_its_prompts() -> None:
     outcomes = await lab.outcomes([Ask(coalition) for coalition in members])
 
     assert model.prompts == ["plain:0 1", "plain:0", "plain:1 2", "plain:1"]
-    assert [o.text for o in outcomes] == [f"re {prompt_of(render(Ask(c)))}" for c in members]
+    assert [o.text for o in outcomes] == [f"re {prompt_of(Ask(c))}" for c in members]
