@@ -7,7 +7,7 @@ import shutil
 import socket
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
@@ -98,7 +98,7 @@ class PostgresServer:
 
 
 @contextmanager
-def running_postgres() -> Iterator[PostgresServer]:
+def running_postgres() -> Generator[PostgresServer]:
     """A cluster of its own for a block, for tests that stop or kill it."""
     folder = Path(tempfile.mkdtemp(prefix="assay-pg-"))
     if os.geteuid() == 0:

@@ -5,18 +5,26 @@ from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, Protocol, cast
 
+import anyio
 import asyncpg  # type: ignore[import-untyped]  # it carries annotations, but says so to no checker
 import numpy as np
 
 from assay.stores.protocols import FloatMatrix
 
+_DRIVER: Any = asyncpg  # its annotations are partial: nothing of it is used but through protocols
+
 STATEMENT_SECONDS = 30.0
 """How long one statement may take, waiting for other programs included."""
+
+_CLOSE_SECONDS = 2.0
 
 _SETTINGS = {
     "application_name": "assay",
     "default_transaction_isolation": "read committed",
     "jit": "off",
+    # Past its first candidates an HNSW index goes on until the limit is reached.
+    "hnsw.iterative_scan": "strict_order",
+    "hnsw.ef_search": "100",
     # A host that is cut off holds its locks no longer than this.
     "idle_in_transaction_session_timeout": "30s",
     "tcp_keepalives_idle": "10",
@@ -100,7 +108,7 @@ class Pool(Protocol):
 
 async def open_pool(url: str, most: int) -> Pool:
     """A pool that connects when it is first used, with at most ``most`` connections."""
-    pool = await asyncpg.create_pool(
+    pool = await _DRIVER.create_pool(
         url,
         min_size=0,
         max_size=most,
@@ -110,22 +118,24 @@ async def open_pool(url: str, most: int) -> Pool:
         init=_set_up,
         reset=_keep,
     )
-    return cast("Pool", pool)  # untyped driver
+    return cast("Pool", pool)  # the driver is untyped
 
 
 @asynccontextmanager
 async def connected(url: str) -> AsyncGenerator[Connection]:
     """One connection apart from the pool, for as long as the block."""
-    connection = await asyncpg.connect(
+    connection = await _DRIVER.connect(
         url, timeout=10, command_timeout=STATEMENT_SECONDS, server_settings=_SETTINGS
     )
     try:
-        yield cast("Connection", connection)  # untyped driver
+        yield cast("Connection", connection)  # the driver is untyped
     finally:
+        with anyio.move_on_after(_CLOSE_SECONDS, shield=True):
+            await connection.close()
         connection.terminate()
 
 
-async def _set_up(connection: Any) -> None:  # noqa: ANN401 - untyped driver
+async def _set_up(connection: Any) -> None:  # noqa: ANN401 - the driver is untyped
     await connection.execute(_DURABLE)
     schema = await connection.fetchval(_EXTENSION)
     if schema is not None:

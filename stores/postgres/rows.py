@@ -1,0 +1,31 @@
+"""How values stand in PostgreSQL's rows: JSON bodies without a seal, times as microseconds.
+
+No seal as in SQLite: the server checks its pages itself (``data_checksums``, on by default).
+"""
+
+from datetime import datetime
+from typing import TypeVar
+
+import msgspec
+
+from assay.errors import StoreCorrupt
+from assay.stores.rows import microseconds
+
+S = TypeVar("S", bound=msgspec.Struct)
+
+
+def opened(kind: type[S], body: bytes) -> S:
+    """The value of a row.
+
+    Raises:
+        StoreCorrupt: If it cannot be read.
+    """
+    try:
+        return msgspec.json.decode(body, type=kind)
+    except msgspec.DecodeError as error:
+        raise StoreCorrupt(f"a row of the bank cannot be read: {error}") from error
+
+
+def optional_microseconds(time: datetime | None) -> int | None:
+    """Microseconds since 1970 in UTC, exactly; ``None`` for ``None``."""
+    return None if time is None else microseconds(time)
