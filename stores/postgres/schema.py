@@ -51,7 +51,7 @@ CREATE TABLE namespaces (
 ) WITH (fillfactor = 50);
 
 CREATE TABLE records (
-  namespace integer NOT NULL REFERENCES namespaces,
+  namespace integer NOT NULL,
   version bigint NOT NULL,
   id text COLLATE "C" NOT NULL,
   valid_from bigint,
@@ -100,7 +100,7 @@ CREATE TABLE vectors (
 _SESSIONS = """
 CREATE TABLE turns (
   number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-  namespace integer NOT NULL REFERENCES namespaces,
+  namespace integer NOT NULL,
   id text COLLATE "C" NOT NULL,
   session text COLLATE "C" NOT NULL,
   position bigint NOT NULL,
@@ -119,7 +119,7 @@ CREATE TABLE turn_postings (
   PRIMARY KEY (namespace, word, number) INCLUDE (count, length)
 );
 CREATE TABLE erased_turns (
-  namespace integer NOT NULL REFERENCES namespaces,
+  namespace integer NOT NULL,
   id text COLLATE "C" NOT NULL,
   PRIMARY KEY (namespace, id)
 );
