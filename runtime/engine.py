@@ -8,7 +8,15 @@ import msgspec
 from assay.errors import StoreCorrupt, TurnError
 from assay.runtime.bus import Bus
 from assay.runtime.commands import AnyCommand, command_name
-from assay.runtime.events import AnyEvent, GuardDecided, TurnCancelled, decode, encode
+from assay.runtime.events import (
+    AnyEvent,
+    GuardDecided,
+    MessageReceived,
+    ToolResultsReceived,
+    TurnCancelled,
+    decode,
+    encode,
+)
 from assay.runtime.observe import Observation
 from assay.runtime.reducer import State, reduce
 from assay.stores.protocols import Journal, JournalEntry
@@ -32,18 +40,52 @@ class Engine:
         self._stream = stream
         self._bus = bus
         self._observation = observation
-        self._state: State | None = None
+        self._state = State()
         self._next = 0
+        self._revision = 0
+        self._is_read = False
+        self._requests: set[str] = set()
 
-    async def state(self) -> State:
-        """The session's state, read from the journal the first time and after a failed write."""
-        if self._state is None:
-            state, self._next = State(), 0
-            for entry in await self._journal.read(self._stream):
-                state = reduce(state, _decoded(entry)).state
-                self._next = entry.sequence + 1
-            self._state = state
+    def go_on_over(self, journal: Journal, *, revision: int) -> None:
+        """Take a journal for what comes next; another revision means that others wrote meanwhile."""
+        self._journal = journal
+        if revision != self._revision:
+            self._revision = revision
+            self._is_read = False
+
+    async def state(self, *, fresh: bool = False) -> State:
+        """The session's state, read from the journal the first time and after a failed write.
+
+        Args:
+            fresh: Whether to look for what other processes have written since, too.
+        """
+        if fresh or not self._is_read:
+            for entry in await self._journal.read(self._stream, after=self._next - 1):
+                self._take_in(_decoded(entry), entry.sequence)
+            self._is_read = True
         return self._state
+
+    async def begun_by(self, request: str) -> State | None:
+        """The session as it stood when what a request began was over, or as far as that has come.
+
+        Args:
+            request: Its name.
+
+        Returns:
+            ``None`` if it began nothing, or has no name.
+        """
+        now = await self.state()
+        if request not in self._requests:
+            return None
+        state, is_begun = State(), False
+        for entry in await self._journal.read(self._stream):
+            event = _decoded(entry)
+            if isinstance(event, MessageReceived | ToolResultsReceived):
+                if is_begun:
+                    return state
+                is_begun = event.request == request
+            state = reduce(state, event).state
+        return now
 
     async def run(self, event: AnyEvent) -> State:
         """Take an event from outside in and go on until nothing is asked for.
@@ -74,12 +116,18 @@ class Engine:
         return command
 
     async def _write(self, event: AnyEvent) -> AnyCommand | None:
-        state = await self.state()
-        self._state = None  # whether a cancelled append was written only the journal knows
+        await self.state()
+        self._is_read = False  # whether a cancelled append was written only the journal knows
         entry = JournalEntry(self._next, encode(event))
         await self._journal.append(self._stream, [entry])
-        step = reduce(state, event)
-        self._state, self._next = step.state, entry.sequence + 1
+        self._is_read = True
+        return self._take_in(event, entry.sequence)
+
+    def _take_in(self, event: AnyEvent, sequence: int) -> AnyCommand | None:
+        if isinstance(event, MessageReceived | ToolResultsReceived) and event.request:
+            self._requests.add(event.request)
+        step = reduce(self._state, event)
+        self._state, self._next = step.state, sequence + 1
         return step.command
 
     async def _go_on(self, command: AnyCommand | None) -> State:

@@ -24,6 +24,7 @@ class Equipment:
         clock: Time.
         seed: Of prompts and generation.
         new_session: Makes ids of sessions.
+        owner: Names this process among those that share the bank.
     """
 
     bank: Bank
@@ -33,6 +34,7 @@ class Equipment:
     clock: Clock
     seed: int
     new_session: Callable[[], str]
+    owner: str = "this process"
 
     @property
     def is_remote(self) -> bool:

@@ -33,11 +33,13 @@ class MessageReceived(Event, frozen=True, kw_only=True, tag="message_received"):
         number: Which message of the session it is, from 0.
         text: What was said.
         tools: JSON text of the OpenAI ``tools`` array the model may use; empty: none.
+        request: Names the wish it came from; empty: it has no name.
     """
 
     number: int
     text: str
     tools: str = ""
+    request: str = ""
 
 
 class CandidatesRetrieved(Event, frozen=True, kw_only=True, tag="candidates_retrieved"):
@@ -79,9 +81,10 @@ class ReplyProduced(Event, frozen=True, kw_only=True, tag="reply_produced"):
 
 
 class ToolResultsReceived(Event, frozen=True, kw_only=True, tag="tool_results_received"):
-    """The caller made the calls; ``exchange`` counts this answer too."""
+    """The caller made the calls; ``exchange`` counts this answer too, ``request`` names its wish."""
 
     results: tuple[ToolResult, ...]
+    request: str = ""
 
 
 class MemoriesWritten(Event, frozen=True, kw_only=True, tag="memories_written"):

@@ -20,6 +20,7 @@ from assay.runtime.limits import (
     checked_user,
     tenant_user_of,
 )
+from assay.runtime.local_turns import LocalTurns
 from assay.runtime.models.cassette import CassetteModel, cassette_of
 from assay.runtime.remember import record_id
 from assay.runtime.replaying import Replayed, replay_journal
@@ -52,6 +53,9 @@ class Runtime:
     def __init__(self, equipment: Equipment) -> None:
         self._equipment = equipment
         self._sessions: WeakValueDictionary[tuple[Namespace, SessionId], Session] = (
+            WeakValueDictionary()
+        )
+        self._turns: WeakValueDictionary[tuple[Namespace, SessionId], LocalTurns] = (
             WeakValueDictionary()
         )
 
@@ -89,8 +93,16 @@ class Runtime:
         key = namespace, checked_session(name)
         session = self._sessions.get(key)
         if session is None:
-            session = self._sessions[key] = Session(self._equipment, *key)
+            session = self._sessions[key] = Session(self.local_turns(*key), *key)
         return session
+
+    def local_turns(self, namespace: Namespace, session_id: SessionId) -> LocalTurns:
+        """The turns of a session that run in this process; one object per session, so one at a time."""
+        key = namespace, session_id
+        turns = self._turns.get(key)
+        if turns is None:
+            turns = self._turns[key] = LocalTurns(self._equipment, *key)
+        return turns
 
     async def memories(self, user: str) -> list[MemoryRecord]:
         """The user's records that hold now, in order of writing."""
@@ -323,8 +335,9 @@ class Runtime:
         return _oldest_first(found)
 
     async def _erase_users(self, namespaces: Sequence[Namespace]) -> list[Receipt]:
-        for key in [key for key in self._sessions if key[0] in namespaces]:
-            self._sessions.pop(key, None)
+        for known in (self._sessions, self._turns):
+            for key in [key for key in known if key[0] in namespaces]:
+                known.pop(key, None)
         return await erase_subjects(self.bank, namespaces)
 
     async def _review(self, user: str, record_id_: str, verdict: Verdict) -> RecordReviewed:

@@ -1,6 +1,7 @@
 """Carries commands out. Each gives one event, and may be run twice for one command."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import NamedTuple, TypeAlias, assert_never
 
@@ -83,6 +84,17 @@ class Handlers:
         self._namespace = namespace
         self._session = session
         self._standing = Standing(equipment.bank, namespace)
+
+    @contextmanager
+    def asked_with(
+        self, answerer: Answerer | None, conversation: Conversation | None
+    ) -> Generator[None]:
+        """Carry out what this block's turn asks for with what its caller gave."""
+        self.answerer, self.conversation = answerer, conversation
+        try:
+            yield
+        finally:
+            self.answerer = self.conversation = None
 
     async def __call__(self, command: AnyCommand) -> AnyEvent:
         """Carry a command out.

@@ -44,6 +44,11 @@ def checked_session(session_id: str) -> SessionId:
     return SessionId(_within("session id", checked_text("session id", session_id), NAME_BYTES))
 
 
+def checked_request(request: str) -> str:
+    """The name of a request itself, which may be empty; raises as ``checked_message`` does."""
+    return _within("request", checked_characters("request", request), NAME_BYTES)
+
+
 SEPARATOR = "\x1f"
 """Between tenant and user in the name of a namespace; a unit separator, which no name needs."""
 

@@ -8,29 +8,22 @@ from pathlib import Path
 import pytest
 
 from assay.runtime.clock import StoppedClock
-from assay.runtime.events import AnyEvent, encode
+from assay.runtime.events import encode
 from assay.runtime.models.scripted import ScriptedModel
 from assay.runtime.session import stream_of
 from assay.stores.bank import open_bank
 from assay.stores.embeddings import HashingEmbedder
 from assay.stores.memory import InMemoryJournal
 from assay.stores.protocols import Bank
-from assay.stores.records import ArchiveTurn, MemoryRecord, Origin
+from assay.stores.records import Origin
 
-from .crashing import EVENTS, MESSAGES, CrashingJournal, Killed, without_spend
-from .rooms import SESSION, USER, fresh_bank, journal_of, over
+from .crashing import EVENTS, MESSAGES, CrashingJournal, Killed
+from .leavings import left_behind
+from .rooms import SESSION, USER, fresh_bank, over
 from .support import NOW
 
 TOLD = Origin(writer="user", channel="import:test")
 ROOT = Path(__file__).parents[2]
-
-
-async def left_behind(
-    bank: Bank,
-) -> tuple[list[AnyEvent], list[MemoryRecord], list[ArchiveTurn]]:
-    events = [without_spend(event) for event in await journal_of(bank)]
-    records = (await bank.store.changes(USER, after=0)).records
-    return events, records, await bank.archive.all(USER)
 
 
 async def talk(bank: Bank, messages: tuple[str, ...] = MESSAGES) -> None:
