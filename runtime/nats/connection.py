@@ -1,0 +1,360 @@
+"""One connection to NATS: clear refusals when it opens, kept up for ever after, its errors mapped."""
+
+import math
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import NamedTuple, TypeVar
+
+import anyio
+import msgspec
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+from nats.errors import (
+    ConnectionClosedError,
+    ConnectionReconnectingError,
+    Error,
+    MaxPayloadError,
+    NoRespondersError,
+    OutboundBufferLimitError,
+    StaleConnectionError,
+)
+from nats.errors import TimeoutError as NatsTimeout
+from nats.js import JetStreamContext
+from nats.js.errors import APIError, NoStreamResponseError, NotFoundError, ServiceUnavailableError
+
+from assay.errors import BusError
+from assay.runtime.nats.address import Address, address_of
+
+PATIENCE = 30.0
+"""Seconds a request is repeated for while the server is away, unless told otherwise."""
+
+_REQUEST_SECONDS = 2.0
+_RETRY_SECONDS = 0.2
+_CONNECT_SECONDS = 3
+_CLOSE_SECONDS = 2.0
+_PING_SECONDS = 10
+_OLDEST = (2, 11)
+_FULL = 10077
+_HOW_TO_START = "start one with `nats-server -js`, or give another --bus"
+
+_T = TypeVar("_T")
+_AWAY = (
+    NatsTimeout,
+    NoRespondersError,
+    NoStreamResponseError,
+    ServiceUnavailableError,
+    OutboundBufferLimitError,
+    ConnectionReconnectingError,
+    StaleConnectionError,
+)
+
+
+class StreamFull(BusError):
+    """The stream takes no more; ``same`` says that this very subject is in it already."""
+
+    def __init__(self, message: str, *, same: bool) -> None:
+        super().__init__(message)
+        self.same = same
+
+
+class Message(NamedTuple):
+    """What came over a subject.
+
+    Attributes:
+        subject: Where it was sent to.
+        data: Its bytes.
+        headers: Its headers.
+        reply: Where an answer or an acknowledgement goes; empty: nowhere.
+    """
+
+    subject: str
+    data: bytes
+    headers: Mapping[str, str]
+    reply: str
+
+
+class Connection:
+    """What the rooms of the bus need of one client, in their words.
+
+    Requests are repeated while the server is away; what cannot be repeated says so.
+    """
+
+    def __init__(self, client: Client, address: Address) -> None:
+        self.prefix = address.prefix
+        self.shown = address.shown
+        self._client = client
+        self._stream_api = JetStreamContext(client, timeout=_REQUEST_SECONDS)
+        self._back = anyio.Event()
+
+    def note_reconnected(self) -> None:
+        """Wake whoever waits for the server."""
+        self._back.set()
+        self._back = anyio.Event()
+
+    async def reconnected(self) -> None:
+        """Wait for the next time the connection is made anew."""
+        await self._back.wait()
+
+    async def publish(
+        self, subject: str, data: bytes = b"", *, headers: dict[str, str] | None = None
+    ) -> None:
+        """Tell whoever listens now; lost if nobody does, or while the server is away.
+
+        Raises:
+            BusError: If it is larger than the server takes, or the connection is closed.
+        """
+        try:
+            await self._client.publish(subject, data, headers=headers)
+        except _AWAY:
+            return
+        except Error as error:
+            raise self._mapped("publish", error) from error
+
+    async def store(
+        self,
+        subject: str,
+        data: bytes,
+        *,
+        message_id: str = "",
+        seconds: float = 0.0,
+        patience: float = PATIENCE,
+    ) -> int:
+        """Have the stream of this subject keep a message; gives its number there.
+
+        Args:
+            subject: Where.
+            data: What.
+            message_id: Names the message: the stream keeps one of those with the same name.
+            seconds: The stream drops it after so long; 0: as the stream does with all.
+            patience: Seconds to go on trying for.
+
+        Raises:
+            StreamFull: If the stream has no room.
+            BusError: If it could not be kept.
+        """
+        headers = {"Nats-Msg-Id": message_id} if message_id else None
+        lifetime = math.ceil(seconds) or None
+
+        async def ask() -> int:
+            kept = await self._stream_api.publish(subject, data, headers=headers, msg_ttl=lifetime)
+            return kept.seq
+
+        return await self.persisting("store", ask, patience=patience)
+
+    async def stream_api(
+        self,
+        what: str,
+        ask: Callable[[JetStreamContext], Awaitable[_T]],
+        *,
+        patience: float = PATIENCE,
+    ) -> _T:
+        """Ask JetStream's own API for something.
+
+        Raises:
+            BusError: If it fails; ``__cause__`` is the client's error.
+        """
+        return await self.persisting(what, lambda: ask(self._stream_api), patience=patience)
+
+    async def found(self, what: str, ask: Callable[[JetStreamContext], Awaitable[_T]]) -> _T | None:
+        """As ``stream_api``; ``None`` if there is no such thing."""
+        try:
+            return await self.stream_api(what, ask)
+        except BusError as error:
+            if isinstance(error.__cause__, NotFoundError):
+                return None
+            raise
+
+    async def take_one(self, stream: str, consumer: str) -> Message | None:
+        """The next waiting message of a consumer, at once; ``None``: none waits, or the server is away.
+
+        It has to be acknowledged through its ``reply``; otherwise it comes again.
+        """
+        subject = f"$JS.API.CONSUMER.MSG.NEXT.{stream}.{consumer}"
+        request = msgspec.json.encode({"batch": 1, "no_wait": True})
+        try:
+            answer = await self._client.request(subject, request, timeout=_REQUEST_SECONDS)
+        except _AWAY:
+            await self._pause()
+            return None
+        except Error as error:
+            raise self._mapped("take a job", error) from error
+        message = _message(answer)
+        return None if "Status" in message.headers else message
+
+    async def acknowledge(self, reply: str, word: bytes = b"+ACK") -> None:
+        """Say what became of a message and have it confirmed; if the server stays away it comes again."""
+
+        async def ask() -> None:
+            await self._client.request(reply, word, timeout=_REQUEST_SECONDS)
+
+        try:
+            await self.persisting("acknowledge", ask, patience=_REQUEST_SECONDS)
+        except BusError:
+            return
+
+    async def request(self, subject: str, data: bytes) -> Message | None:
+        """Ask whoever listens; ``None`` if nobody does, or the server is away. It is not repeated."""
+        try:
+            return _message(await self._client.request(subject, data, timeout=_REQUEST_SECONDS))
+        except _AWAY:
+            return None
+        except Error as error:
+            raise self._mapped("request", error) from error
+
+    @asynccontextmanager
+    async def receiving(
+        self, subject: str, take: Callable[[Message], None], *, group: str = ""
+    ) -> AsyncGenerator[None]:
+        """Have messages handed to ``take``, in the server's order, as long as the block runs.
+
+        Args:
+            subject: Which; may have wildcards.
+            take: Called for each; must not block.
+            group: Each message goes to one of those who listen under the same name; empty: to all.
+        """
+
+        async def hand_over(message: Msg) -> None:
+            take(_message(message))
+
+        try:
+            subscribe = self._client.subscribe  # pyright: ignore[reportUnknownMemberType]  # an untyped future
+            subscription = await subscribe(subject, queue=group, cb=hand_over)
+        except Error as error:
+            raise self._mapped("subscribe", error) from error
+        try:
+            yield
+        finally:
+            with anyio.CancelScope(shield=True), anyio.move_on_after(_CLOSE_SECONDS):
+                await _unsubscribed(subscription.unsubscribe)
+
+    async def persisting(
+        self, what: str, ask: Callable[[], Awaitable[_T]], *, patience: float
+    ) -> _T:
+        """Repeat a request that may be made twice, until it is answered.
+
+        Raises:
+            BusError: If it fails for another reason than an absent server, or stays without an answer.
+        """
+        deadline = anyio.current_time() + patience
+        while True:
+            try:
+                return await ask()
+            except _AWAY as error:
+                if _is_full(error) or anyio.current_time() >= deadline:
+                    raise self._mapped(what, error) from error
+            except Error as error:
+                raise self._mapped(what, error) from error
+            await self._pause()
+
+    async def _pause(self) -> None:
+        with anyio.move_on_after(_RETRY_SECONDS):
+            await self.reconnected()
+
+    def _mapped(self, what: str, error: Error) -> BusError:
+        if isinstance(error, MaxPayloadError):
+            return BusError(
+                f"a message is larger than the {self._client.max_payload:,} bytes that the bus at "
+                f"{self.shown} takes; raise max_payload in the server's configuration"
+            )
+        if isinstance(error, ConnectionClosedError):
+            return BusError(f"the connection to the bus at {self.shown} is closed; open it again")
+        if isinstance(error, APIError) and _is_full(error):
+            description = str(error.description)
+            return StreamFull(
+                f"the bus at {self.shown} takes no more: {description}; let workers catch up",
+                same="per subject" in description,
+            )
+        return BusError(f"the bus at {self.shown} could not {what}: {error}")
+
+
+@asynccontextmanager
+async def connected(url: str) -> AsyncGenerator[Connection]:
+    """A connection to a server with JetStream; it is made anew whenever it breaks.
+
+    Args:
+        url: As for ``address_of``.
+
+    Raises:
+        ConfigError: If the URL is none.
+        BusError: If the server is down, refuses the credentials, is too old or lacks JetStream.
+    """
+    address = address_of(url)
+    client = Client()
+    connection = Connection(client, address)
+    await _connect(client, address, connection)
+    try:
+        await _check(client, connection)
+        yield connection
+    finally:
+        with anyio.CancelScope(shield=True), anyio.move_on_after(_CLOSE_SECONDS):
+            await client.close()
+
+
+async def _connect(client: Client, address: Address, connection: Connection) -> None:
+    last: list[Exception] = []
+
+    async def note(error: Exception) -> None:
+        last[:] = [error]
+
+    async def reconnected() -> None:
+        connection.note_reconnected()
+
+    try:
+        await client.connect(
+            address.servers,
+            error_cb=note,
+            reconnected_cb=reconnected,
+            allow_reconnect=False,
+            max_reconnect_attempts=1,
+            reconnect_time_wait=0,
+            connect_timeout=_CONNECT_SECONDS,
+            ping_interval=_PING_SECONDS,
+        )
+    except (Error, OSError, TimeoutError) as error:
+        await client.close()
+        cause = last[0] if last else error
+        raise _not_connected(address, cause) from error
+    # A connection that was never made fails at once; one that breaks is made anew for ever.
+    client.options.update(
+        allow_reconnect=True, max_reconnect_attempts=-1, reconnect_time_wait=_RETRY_SECONDS
+    )
+
+
+def _not_connected(address: Address, error: Exception) -> BusError:
+    if "authorization" in str(error).lower():
+        return BusError(
+            f"the bus at {address.shown} refused the user or password; "
+            "give them as nats://user:password@host:port"
+        )
+    return BusError(f"no NATS server answers at {address.shown} ({error}); {_HOW_TO_START}")
+
+
+async def _check(client: Client, connection: Connection) -> None:
+    version = client.connected_server_version
+    if (version.major, version.minor) < _OLDEST:
+        raise BusError(
+            f"the NATS server at {connection.shown} is version {version.major}.{version.minor}."
+            f"{version.patch}; at least {_OLDEST[0]}.{_OLDEST[1]} is needed"
+        )
+    try:
+        await JetStreamContext(client, timeout=_REQUEST_SECONDS).account_info()
+    except Error as error:
+        raise BusError(
+            f"the NATS server at {connection.shown} runs without JetStream ({error}); "
+            "start it with `nats-server -js`"
+        ) from error
+
+
+def _is_full(error: Error) -> bool:
+    return isinstance(error, APIError) and error.err_code == _FULL
+
+
+def _message(message: Msg) -> Message:
+    return Message(message.subject, message.data, message.headers or {}, message.reply)
+
+
+async def _unsubscribed(unsubscribe: Callable[[], Awaitable[None]]) -> None:
+    try:
+        await unsubscribe()
+    except Error:
+        return  # the connection is gone, and the subscription with it

@@ -1,0 +1,195 @@
+"""The connection refuses clearly, and comes back by itself."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import anyio
+import pytest
+from tests.nats_servers import NatsServer, running_nats
+
+from assay.errors import BusError, ConfigError
+from assay.runtime.nats.address import address_of, masked
+from assay.runtime.nats.connection import Connection, Message, connected
+from assay.runtime.nats.streams import KEPT, open_nats, purge, remove, stream_name, subject, token
+from assay.stores.records import Namespace
+
+
+@pytest.fixture
+def own_server(tmp_path: Path) -> Iterator[NatsServer]:
+    with running_nats(tmp_path) as server:
+        yield server
+
+
+@pytest.mark.parametrize(
+    "url", ["", "localhost:4222", "http://localhost", "nats://", "nats://h/a.b", "nats://h:port"]
+)
+def test_an_address_of_a_bus_is_checked(url: str) -> None:
+    with pytest.raises(ConfigError):
+        address_of(url)
+
+
+def test_an_address_has_servers_and_a_prefix() -> None:
+    address = address_of("nats://u:secret@one:4223,two/staging")
+
+    assert address.servers == ["nats://u:secret@one:4223", "nats://two"]
+    assert address.prefix == "staging"
+    assert address.shown == "nats://one:4223, nats://two:4222"
+
+
+def test_a_password_is_never_shown() -> None:
+    assert masked("nats://u:secret@one,v:secret@two/x") == "nats://one,two/x"
+
+
+async def test_a_server_that_is_down_is_named_with_what_starts_one() -> None:
+    with pytest.raises(BusError, match=r"127\.0\.0\.1:9 .*`nats-server -js`"):
+        async with open_nats("nats://127.0.0.1:9"):
+            pass
+
+
+async def test_a_server_without_jetstream_is_refused(tmp_path: Path) -> None:
+    with (
+        running_nats(tmp_path, jetstream="") as server,
+        pytest.raises(BusError, match=r"without JetStream.*nats-server -js"),
+    ):
+        async with open_nats(server.url):
+            pass
+
+
+async def test_wrong_credentials_are_refused_without_showing_them(tmp_path: Path) -> None:
+    config = "authorization { user: anna, password: right }"
+
+    with running_nats(tmp_path, config=config) as server:
+        wrong = server.url.replace("nats://", "nats://anna:hidden@")
+        with pytest.raises(BusError, match="refused the user or password") as refused:
+            async with open_nats(wrong):
+                pass
+        async with open_nats(server.url.replace("nats://", "nats://anna:right@")) as connection:
+            shown = connection.shown
+
+    assert "hidden" not in str(refused.value)
+    assert shown == server.url
+
+
+async def test_opening_twice_keeps_what_is_there(nats_url: str) -> None:
+    where = subject("x", "events", Namespace("u"), "s").partition(".")[2]
+
+    async with open_nats(nats_url) as connection:
+        await connection.store(f"{connection.prefix}.{where}", b"1")
+    async with open_nats(nats_url) as connection:
+        number = await connection.store(f"{connection.prefix}.{where}", b"2")
+
+    assert number == 2
+
+
+async def test_the_same_message_id_is_kept_once(nats_url: str) -> None:
+    async with open_nats(nats_url) as connection:
+        where = subject(connection.prefix, "events", Namespace("u"), "s")
+        numbers = [await connection.store(where, b"1", message_id="m") for _ in range(3)]
+
+    assert numbers == [1, 1, 1]
+
+
+async def test_a_connection_outlives_its_server(own_server: NatsServer) -> None:
+    got = list[bytes]()
+
+    async with open_nats(own_server.url) as connection:
+        where = subject(connection.prefix, "events", Namespace("u"), "s")
+        async with connection.receiving(where, lambda message: got.append(message.data)):
+            first = await connection.store(where, b"before")
+            own_server.kill()
+            await anyio.to_thread.run_sync(own_server.start)
+            second = await connection.store(where, b"after")
+
+    assert (first, second) == (1, 2)
+    assert got == [b"before", b"after"]
+
+
+async def test_a_server_that_stays_away_is_an_error_after_the_patience(
+    own_server: NatsServer,
+) -> None:
+    async with open_nats(own_server.url) as connection:
+        where = subject(connection.prefix, "events", Namespace("u"), "s")
+        own_server.kill()
+
+        with pytest.raises(BusError, match="could not store"):
+            await connection.store(where, b"1", patience=0.1)
+
+
+async def test_a_message_above_the_limit_says_which_setting_helps(nats_url: str) -> None:
+    async with open_nats(nats_url) as connection:
+        where = subject(connection.prefix, "events", Namespace("u"), "s")
+
+        with pytest.raises(BusError, match="max_payload"):
+            await connection.store(where, bytes(2_000_000))
+
+
+@pytest.mark.parametrize("name", ["", "a b", "a.b", "*", ">", "ü\x1fé", "=x", "x" * 500])
+def test_a_token_is_legal_for_any_name(name: str) -> None:
+    made = token(name)
+
+    assert made
+    assert len(made) <= 65
+    assert not set(made) & set(". *>\r\n\t")
+
+
+def test_tokens_keep_names_apart() -> None:
+    names = ["", "_", "a.b", "a%2Eb", "A", "a", "x" * 500, "x" * 501]
+
+    assert len({token(name) for name in names}) == len(names)
+
+
+async def test_a_purge_reaches_every_stream_and_no_other_namespace(nats_url: str) -> None:
+    async with open_nats(nats_url) as connection:
+        for user in ("acme\x1fanna", "acme\x1fbert"):
+            for where in _everywhere(connection, Namespace(user)):
+                await connection.store(where, b"text")
+
+        await purge(connection, Namespace("acme\x1fanna"))
+        left = [await _subjects(connection, index) for index in range(len(KEPT))]
+
+    assert all(len(subjects) == 1 and "bert" in subjects[0] for subjects in left)
+
+
+async def test_an_installation_can_be_removed(nats_url: str) -> None:
+    async with open_nats(nats_url) as connection:
+        await remove(connection)
+        await remove(connection)
+        name = stream_name(connection.prefix, "jobs")
+        info = await connection.found("look", lambda js: js.stream_info(name))
+
+    assert info is None
+
+
+async def test_two_installations_on_one_server_do_not_meet(nats_server: NatsServer) -> None:
+    got, came = list[bytes](), anyio.Event()
+
+    def take(message: Message) -> None:
+        got.append(message.data)
+        came.set()
+
+    async with (
+        connected(nats_server.fresh()) as one,
+        connected(nats_server.fresh()) as other,
+        one.receiving(f"{one.prefix}.>", take),
+    ):
+        await other.publish(f"{other.prefix}.news", b"not for you")
+        await other.request(f"{other.prefix}.nobody", b"")
+        await one.publish(f"{one.prefix}.news", b"yes")
+        with anyio.fail_after(5):
+            await came.wait()
+
+    assert got == [b"yes"]
+
+
+def _everywhere(connection: Connection, namespace: Namespace) -> list[str]:
+    prefix = connection.prefix
+    jobs = f"{prefix}.jobs.turn.{token('acme')}.{token(namespace)}.{token('j')}"
+    answers = f"{subject(prefix, 'answers', namespace, 'j')}.result"
+    others = [subject(prefix, what, namespace, "j") for what in ("dead", "events", "session")]
+    return [jobs, answers, *others]
+
+
+async def _subjects(connection: Connection, index: int) -> list[str]:
+    name = stream_name(connection.prefix, KEPT[index])
+    info = await connection.stream_api("look", lambda js: js.stream_info(name, subjects_filter=">"))
+    return list(info.state.subjects or {})
