@@ -95,7 +95,7 @@ def plan_of(measured: dict[str, Any], base: Plan) -> Plan:
 
 def compare(file: Path, base: Plan) -> list[dict[str, Any]]:
     """Each measured case with the plan of it, what the simulation says, and the ratios."""
-    content = json.loads(file.read_bytes())
+    content = msgspec.json.decode(file.read_bytes(), type=list[dict[str, Any]] | dict[str, Any])
     rows: list[dict[str, Any]] = []
     for measured in content if isinstance(content, list) else [content]:
         plan = plan_of(measured, base)
