@@ -8,9 +8,16 @@ import pytest
 from hypothesis import settings
 
 from .nats_servers import nats_server, nats_url
-from .servers import fresh_database, postgres_server
+from .servers import _shared_database, clean_database, fresh_database, postgres_server
 
-__all__ = ["fresh_database", "nats_server", "nats_url", "postgres_server"]
+__all__ = [
+    "_shared_database",
+    "clean_database",
+    "fresh_database",
+    "nats_server",
+    "nats_url",
+    "postgres_server",
+]
 
 # How long an example takes says more about the machine than about the code.
 settings.register_profile("assay", deadline=None)

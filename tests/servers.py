@@ -28,6 +28,18 @@ _SETTINGS = {
 }
 
 
+# Not TRUNCATE, which makes new files for each table and index.
+_EMPTY = """
+SET session_replication_role = replica;
+DO $$ DECLARE name text; BEGIN
+  FOR name IN
+    SELECT quote_ident(relname) FROM pg_class
+    WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace AND relname <> 'format'
+  LOOP EXECUTE 'DELETE FROM ' || name; END LOOP;
+END $$
+"""
+
+
 def free_port() -> int:
     """A port nobody listens at just now."""
     with socket.socket() as probe:
@@ -90,6 +102,10 @@ class PostgresServer:
         done = _postgres("psql", *options, "--dbname", self.socket_url(database), stdin=statement)
         return done.strip()
 
+    def empty(self, database: str) -> None:
+        """Remove every row of a bank but its format; much faster than another database."""
+        self.sql(_EMPTY, database=database)
+
     def fresh_database(self) -> str:
         """Make an empty database; gives its URL."""
         name = f"fresh{next(self._databases)}"
@@ -134,6 +150,19 @@ def fresh_database(postgres_server: PostgresServer) -> Iterator[FreshDatabase]:
     yield make
     for url in made:
         postgres_server.sql(f"DROP DATABASE {url.rpartition('/')[2]} WITH (FORCE)")
+
+
+@pytest.fixture(scope="session")
+def _shared_database(postgres_server: PostgresServer) -> str:
+    return postgres_server.fresh_database()
+
+
+@pytest.fixture
+def clean_database(postgres_server: PostgresServer, _shared_database: str) -> str:
+    """The URL of a database without a row, as long as the test is the only one that uses it."""
+    name = _shared_database.rpartition("/")[2]
+    postgres_server.empty(name)
+    return postgres_server.socket_url(name)
 
 
 def _postgres(program: str, *arguments: object, stdin: str = "") -> str:

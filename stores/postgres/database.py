@@ -50,12 +50,13 @@ class Postgres:
         self._closed = True
 
     async def __aenter__(self) -> Self:
-        with self._mapping():
-            async with connected(self.url) as connection:
-                await _refuse_old(connection, self.name)
-                async with in_transaction(connection):
-                    await prepare(connection, self.name)
         self._pool = await open_pool(self.url, self._most)
+        try:
+            with self._mapping():
+                await self._prepare()
+        except BaseException:
+            self._pool.terminate()
+            raise
         self._closed = False
         return self
 
@@ -121,6 +122,15 @@ class Postgres:
         with self._mapping():
             async with connected(self.url) as connection:
                 yield connection
+
+    async def _prepare(self) -> None:
+        async with self._pool.acquire() as connection:
+            await _refuse_old(connection, self.name)
+            async with in_transaction(connection):
+                migrated = await prepare(connection, self.name)
+        if migrated:
+            # A connection learns of the type of vectors when it is made.
+            await self._pool.expire_connections()
 
     async def _persevere(self, attempt: Callable[[Connection], Awaitable[T]]) -> T:
         since: float | None = None

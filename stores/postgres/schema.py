@@ -193,10 +193,10 @@ FORMAT = len(MIGRATIONS)
 
 async def prepare(
     connection: Connection, name: str, migrations: Sequence[Migration] = MIGRATIONS
-) -> None:
+) -> bool:
     """Bring the bank to the format of ``migrations``, all steps or none, in the open transaction.
 
-    A bank that is newer but still readable is left as it is.
+    A bank that is newer but still readable is left as it is. Tells whether there was a step to take.
 
     Args:
         connection: In a transaction.
@@ -207,7 +207,7 @@ async def prepare(
         NewerFormat: If the bank is no longer readable by this program; nothing was written.
     """
     if await _version(connection, name, len(migrations)) >= len(migrations):
-        return
+        return False
     await connection.execute("SELECT pg_advisory_xact_lock($1)", _LOCK)
     version = await _version(connection, name, len(migrations))
     for migration in migrations[version:]:
@@ -218,6 +218,7 @@ async def prepare(
         len(migrations),
         migrations[-1].readable_from,
     )
+    return True
 
 
 async def _version(connection: Connection, name: str, known: int) -> int:

@@ -10,6 +10,11 @@ from blockbuster import blockbuster_ctx
 from assay.stores.bank import memory_bank, open_bank
 from assay.stores.embeddings import HashingEmbedder
 from assay.stores.memory import InMemoryArchive, InMemoryCache, InMemoryJournal, InMemoryStore
+from assay.stores.postgres.archive import PostgresArchive
+from assay.stores.postgres.cache import PostgresCache
+from assay.stores.postgres.database import Postgres
+from assay.stores.postgres.journal import PostgresJournal
+from assay.stores.postgres.records import PostgresRecords
 from assay.stores.protocols import Bank
 from assay.stores.sqlite import Database
 from assay.stores.sqlite_archive import SqliteArchive
@@ -19,12 +24,15 @@ from assay.stores.sqlite_records import SqliteRecords
 
 from .support import NoonClock, OpenBank, OpenStores, Stores
 
-IMPLEMENTATIONS = ["memory", "sqlite"]
+IMPLEMENTATIONS = ["memory", "sqlite", "postgres"]
 
 
 @pytest.fixture(autouse=True)
 def nothing_blocks_the_loop() -> Iterator[None]:
-    with blockbuster_ctx("assay.stores"):
+    with blockbuster_ctx("assay.stores") as blocker:
+        for function in blocker.functions.values():
+            # The driver looks for certificates and passwords in the user's home: once a connection.
+            function.can_block_in("asyncpg/connect_utils.py", "_parse_connect_dsn_and_args")
         yield
 
 
@@ -48,11 +56,28 @@ async def in_sqlite(path: Path) -> AsyncGenerator[Stores]:
         )
 
 
+@asynccontextmanager
+async def in_postgres(url: str) -> AsyncGenerator[Stores]:
+    async with Postgres(url) as database:
+        store = PostgresRecords(database)
+        yield Stores(
+            store,
+            store,
+            store,
+            PostgresArchive(database),
+            PostgresJournal(database),
+            PostgresCache(database),
+        )
+
+
 @pytest.fixture(params=IMPLEMENTATIONS)
 def open_stores(request: pytest.FixtureRequest, tmp_path: Path) -> OpenStores:
     """Opens the implementation under test; opened inside the test, closed there."""
     if request.param == "memory":
         return in_memory
+    if request.param == "postgres":
+        url: str = request.getfixturevalue("clean_database")
+        return lambda: in_postgres(url)
     return lambda: in_sqlite(tmp_path / "stores.sqlite3")
 
 
