@@ -66,7 +66,7 @@ class PostgresJournal:
         checked_text("session", session)
         if entries:
             await self._database.write(
-                lambda connection: _append(connection, session, entries, self._fence)
+                lambda connection: append_entries(connection, session, entries, self._fence)
             )
 
     async def read(self, session: SessionId, *, after: int = -1) -> list[JournalEntry]:
@@ -109,9 +109,16 @@ class _Stream(NamedTuple):
     key: SubjectKey
 
 
-async def _append(
+async def append_entries(
     connection: Connection, session: SessionId, entries: Sequence[JournalEntry], fence: Lease | None
 ) -> None:
+    """Append in the open transaction, which holds the stream, and the lease, until it ends.
+
+    Raises:
+        ConflictingWrite: As ``Journal.append`` does.
+        ErasedInput: If the stream was erased.
+        LeaseLost: If the session changed hands.
+    """
     await hold_stream(connection, session)
     if fence is not None:
         await _check_fence(connection, fence)

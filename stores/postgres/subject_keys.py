@@ -1,6 +1,6 @@
 """The keys of subjects in PostgreSQL, and what keeps appending and erasing apart."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 from assay.stores.postgres.connection import Connection
 from assay.stores.records import SessionId
@@ -20,7 +20,7 @@ async def hold_stream(connection: Connection, session: SessionId) -> None:
     await connection.execute(_HOLD_STREAM, owner_of(session), session)
 
 
-async def hold_subjects(connection: Connection, owners: Sequence[str]) -> None:
+async def hold_subjects(connection: Connection, owners: Iterable[str]) -> None:
     """Keep everybody from appending to the streams of subjects; without a deadlock."""
     for owner in sorted(set(owners)):
         await connection.execute(_HOLD_SUBJECT, owner)
