@@ -217,7 +217,7 @@ class Connection:
             take(_message(message))
 
         try:
-            subscribe = self._client.subscribe  # pyright: ignore[reportUnknownMemberType]  # an untyped future
+            subscribe = self._client.subscribe  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
             subscription = await subscribe(subject, queue=group, cb=hand_over)
         except Error as error:
             raise self._mapped("subscribe", error) from error

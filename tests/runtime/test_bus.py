@@ -1,12 +1,20 @@
+"""The contract of a session's bus, in one process and over NATS JetStream."""
+
+from collections.abc import AsyncIterator
+from typing import Protocol
+
 import anyio
 import pytest
 from anyio.lowlevel import checkpoint
 
 from assay.errors import TurnError
-from assay.runtime.bus import Bus, Handler
+from assay.runtime.bus import Bus, Handler, SessionBus
 from assay.runtime.commands import AnyCommand
 from assay.runtime.events import AnyEvent, CommandFailed, GuardDecided, MessageReceived
+from assay.runtime.nats.bus import NatsBus
+from assay.runtime.nats.streams import open_nats
 from assay.runtime.reducer import State, reduce
+from assay.stores.records import SessionId
 
 from .journals import carried_out, message
 from .support import NOW
@@ -28,15 +36,33 @@ async def fail(command: AnyCommand) -> AnyEvent:
     raise LookupError("no such thing")
 
 
-def make(handler: Handler = answer, *, capacity: int = 64) -> Bus:
-    return Bus(handler, now=lambda: NOW, capacity=capacity)
+class Make(Protocol):
+    def __call__(self, handler: Handler = answer, *, capacity: int = 64) -> SessionBus: ...
+
+
+@pytest.fixture(params=["memory", "nats"])
+async def make(request: pytest.FixtureRequest) -> AsyncIterator[Make]:
+    def in_memory(handler: Handler = answer, *, capacity: int = 64) -> SessionBus:
+        return Bus(handler, now=lambda: NOW, capacity=capacity)
+
+    if request.param == "memory":
+        yield in_memory
+        return
+
+    async with open_nats(request.getfixturevalue("nats_url")) as connection:
+
+        def over_nats(handler: Handler = answer, *, capacity: int = 64) -> SessionBus:
+            stream = SessionId("acme%1Fanna/s")
+            return NatsBus(connection, handler, stream=stream, now=lambda: NOW, capacity=capacity)
+
+        yield over_nats
 
 
 def break_down(event: AnyEvent) -> None:
     raise RuntimeError("disk full")
 
 
-async def test_a_request_gives_the_handlers_event() -> None:
+async def test_a_request_gives_the_handlers_event(make: Make) -> None:
     bus = make()
 
     async with bus.running():
@@ -45,7 +71,7 @@ async def test_a_request_gives_the_handlers_event() -> None:
     assert event == carried_out(first_command())
 
 
-async def test_subscribers_see_events_in_order() -> None:
+async def test_subscribers_see_events_in_order(make: Make) -> None:
     bus, seen = make(), list[AnyEvent]()
     events = [message(i) for i in range(100)]
 
@@ -57,7 +83,7 @@ async def test_subscribers_see_events_in_order() -> None:
     assert seen == events
 
 
-async def test_what_was_published_before_a_request_is_handled_before_it() -> None:
+async def test_what_was_published_before_a_request_is_handled_before_it(make: Make) -> None:
     order: list[str] = []
 
     async def handler(command: AnyCommand) -> AnyEvent:
@@ -73,7 +99,7 @@ async def test_what_was_published_before_a_request_is_handled_before_it() -> Non
     assert order == ["event", "command"]
 
 
-async def test_only_the_wanted_kinds_arrive() -> None:
+async def test_only_the_wanted_kinds_arrive(make: Make) -> None:
     bus, decided, all_of_them = make(), list[AnyEvent](), list[AnyEvent]()
 
     with bus.subscribe(decided.append, GuardDecided), bus.subscribe(all_of_them.append):
@@ -83,7 +109,7 @@ async def test_only_the_wanted_kinds_arrive() -> None:
     assert (decided, all_of_them) == ([], [message()])
 
 
-async def test_a_subscription_ends_with_its_block() -> None:
+async def test_a_subscription_ends_with_its_block(make: Make) -> None:
     bus, seen = make(), list[AnyEvent]()
 
     async with bus.running():
@@ -95,7 +121,7 @@ async def test_a_subscription_ends_with_its_block() -> None:
     assert seen == [message(0)]
 
 
-async def test_a_slow_subscriber_makes_the_publisher_wait() -> None:
+async def test_a_slow_subscriber_makes_the_publisher_wait(make: Make) -> None:
     gate, sent, waiting = anyio.Event(), list[int](), 0
     bus = make(capacity=2)
 
@@ -118,7 +144,7 @@ async def test_a_slow_subscriber_makes_the_publisher_wait() -> None:
     assert sent == list(range(8))
 
 
-async def test_an_observer_drops_its_oldest_events_and_counts_them() -> None:
+async def test_an_observer_drops_its_oldest_events_and_counts_them(make: Make) -> None:
     bus = make()
 
     with bus.observe(capacity=3) as observer:
@@ -131,7 +157,7 @@ async def test_an_observer_drops_its_oldest_events_and_counts_them() -> None:
     assert observer.dropped == 7
 
 
-async def test_an_observer_waits_for_news() -> None:
+async def test_an_observer_waits_for_news(make: Make) -> None:
     bus, seen = make(), list[AnyEvent]()
 
     async def watch() -> None:
@@ -150,7 +176,7 @@ async def test_an_observer_waits_for_news() -> None:
     assert seen == [message()]
 
 
-def test_an_observer_without_room_is_refused() -> None:
+async def test_an_observer_without_room_is_refused(make: Make) -> None:
     with (
         pytest.raises(ValueError, match="capacity must be at least 1, got 0"),
         make().observe(capacity=0),
@@ -158,7 +184,7 @@ def test_an_observer_without_room_is_refused() -> None:
         pass
 
 
-async def test_a_failing_handler_is_an_event() -> None:
+async def test_a_failing_handler_is_an_event(make: Make) -> None:
     bus = make(fail)
 
     async with bus.running():
@@ -172,7 +198,7 @@ async def test_a_failing_handler_is_an_event() -> None:
     )
 
 
-async def test_a_failing_subscriber_fails_the_next_request() -> None:
+async def test_a_failing_subscriber_fails_the_next_request(make: Make) -> None:
     bus = make()
 
     with bus.subscribe(break_down), bus.observe() as observer:
@@ -186,7 +212,7 @@ async def test_a_failing_subscriber_fails_the_next_request() -> None:
     assert seen == [message(), event]
 
 
-async def test_a_failing_subscriber_keeps_no_event_from_the_others() -> None:
+async def test_a_failing_subscriber_keeps_no_event_from_the_others(make: Make) -> None:
     bus, seen = make(), list[AnyEvent]()
 
     with bus.subscribe(break_down), bus.subscribe(seen.append):
@@ -198,7 +224,7 @@ async def test_a_failing_subscriber_keeps_no_event_from_the_others() -> None:
     assert failure is not None
 
 
-async def test_without_a_failure_all_is_settled() -> None:
+async def test_without_a_failure_all_is_settled(make: Make) -> None:
     bus = make()
 
     async with bus.running():
@@ -208,7 +234,7 @@ async def test_without_a_failure_all_is_settled() -> None:
     assert failure is None
 
 
-async def test_a_cancelled_request_has_ended_its_handler() -> None:
+async def test_a_cancelled_request_has_ended_its_handler(make: Make) -> None:
     ended = False
 
     async def endless(command: AnyCommand) -> AnyEvent:
@@ -230,7 +256,7 @@ async def test_a_cancelled_request_has_ended_its_handler() -> None:
     assert after
 
 
-async def test_the_bus_serves_on_after_a_cancelled_request() -> None:
+async def test_the_bus_serves_on_after_a_cancelled_request(make: Make) -> None:
     calls = 0
 
     async def slow_at_first(command: AnyCommand) -> AnyEvent:
@@ -249,7 +275,7 @@ async def test_the_bus_serves_on_after_a_cancelled_request() -> None:
     assert event == carried_out(first_command())
 
 
-async def test_cancelling_the_bus_hangs_nobody() -> None:
+async def test_cancelling_the_bus_hangs_nobody(make: Make) -> None:
     bus = make()
 
     async def stuck(event: AnyEvent) -> None:
@@ -263,12 +289,12 @@ async def test_cancelling_the_bus_hangs_nobody() -> None:
     assert scope.cancelled_caught
 
 
-async def test_an_error_of_the_block_comes_out_as_itself() -> None:
+async def test_an_error_of_the_block_comes_out_as_itself(make: Make) -> None:
     with pytest.raises(ZeroDivisionError):
         async with make().running():
             raise ZeroDivisionError
 
 
-async def test_a_bus_that_does_not_run_refuses() -> None:
+async def test_a_bus_that_does_not_run_refuses(make: Make) -> None:
     with pytest.raises(TurnError, match="the bus is not running"):
         await make().publish(message())
