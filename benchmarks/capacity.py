@@ -45,6 +45,7 @@ class Units(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     cache_row_bytes: Annotated[Amount, Meta(description="a cached answer")]
     turn_wal_bytes: Annotated[Amount, Meta(description="log written in a turn")]
     turn_evaluations: Annotated[Amount, Meta(description="evaluations of the guard in a turn")]
+    turn_rounds: Annotated[Amount, Meta(description="model calls one after another in a turn")]
     turn_worker_cpu_ms: Annotated[Amount, Meta(description="processor of a worker, a turn")]
     turn_database_cpu_ms: Annotated[Amount, Meta(description="processor of PostgreSQL, a turn")]
     worker_mb: Annotated[Amount, Meta(description="resident memory of a worker")]
@@ -119,7 +120,10 @@ class Need(msgspec.Struct, frozen=True, kw_only=True):
     ]
     workers: Annotated[
         int,
-        Meta(description="the more of processor / headroom and turns at once / slots / headroom"),
+        Meta(
+            description="the more of cores, and turns/s x rounds x seconds of a call over slots; "
+            "/ headroom"
+        ),
     ]
     worker_cores: Annotated[float, Meta(description="turns/s x processor of a turn")]
     worker_gb: Annotated[float, Meta(description="workers x memory")]
@@ -151,7 +155,8 @@ def needed(case: Case, units: Units, given: Assumptions) -> Need:
     turns = case.sessions * given.turns_per_minute / 60
     calls = turns * (1 + given.evaluations * (1 - given.cache_hits))
     worker_cores = turns * units.turn_worker_cpu_ms / 1000
-    workers = _workers(turns, worker_cores, given)
+    at_once = turns * units.turn_rounds * given.model_s
+    workers = _most((worker_cores, 1.0), (at_once, given.worker_slots), headroom=given.headroom)
     disk, memory = _disk(case, turns, units, given), _memory(case, turns, workers, units, given)
     cores = turns * units.turn_database_cpu_ms / 1000
     wal = turns * units.turn_wal_bytes / MB
@@ -196,12 +201,6 @@ def _price(given: Assumptions) -> float:
     """Money for one model call."""
     tokens = given.input_tokens * given.input_price + given.output_tokens * given.output_price
     return tokens / 1e6
-
-
-def _workers(turns: float, cores: float, given: Assumptions) -> int:
-    """Processes: a worker uses at most one core, and holds as many turns as it has slots."""
-    at_once = turns * (1 + given.evaluations) * given.model_s
-    return _most((cores, 1.0), (at_once, given.worker_slots), headroom=given.headroom)
 
 
 def _disk(case: Case, turns: float, units: Units, given: Assumptions) -> float:

@@ -3,7 +3,8 @@
     python benchmarks/queueing.py [--workers 2] [--sessions 100] [--mean-life-s 60] ... [--json]
     python benchmarks/queueing.py --against MEASURED.json ...
 
-The model is in ``queue_simulation.py``; every field of a plan is an option. ``--against`` simulates
+The model is in ``queue_simulation.py``; every field of a plan is an option. Rounds and processor
+times of a turn are those in ``units.json`` unless given. ``--against`` simulates
 what ``benchmarks/distributed.py`` measured: an object, or a list of them, with ``workers``,
 ``sessions``, ``turns`` in all, ``turns_per_s``, ``p50`` and ``p99`` of a turn in seconds, ``model_ms``;
 any other field of a plan that stands there is taken too, what does not stand there comes from the
@@ -22,6 +23,7 @@ from queue_simulation import Plan, Run, Simulation
 from rich.console import Console
 from rich.table import Table
 
+UNITS = Path(__file__).with_name("units.json")
 COMPARED = ("turns_per_s", "p50", "p99")
 
 
@@ -133,8 +135,20 @@ def overview(plan: Plan, figures: Figures) -> Table:
     return table
 
 
-def parsed() -> argparse.Namespace:
-    """The command line: each field of a plan is an option."""
+def measured_plan(units: Path) -> Plan:
+    """The default plan, with the costs of a turn that ``unit_costs.py`` has measured."""
+    if not units.exists():
+        return Plan()
+    costs = json.loads(units.read_bytes())
+    return Plan(
+        rounds=round(costs["turn_rounds"]),
+        worker_cpu_s=costs["turn_worker_cpu_ms"] / 1000,
+        database_cpu_s=costs["turn_database_cpu_ms"] / 1000,
+    )
+
+
+def parsed(base: Plan) -> argparse.Namespace:
+    """The command line: each field of a plan is an option, with a default."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -143,7 +157,7 @@ def parsed() -> argparse.Namespace:
     for name, hint in get_type_hints(Plan, include_extras=True).items():
         kind, *notes = get_args(hint) or (hint,)
         told = [note.description for note in notes if isinstance(note, Meta) and note.description]
-        default = getattr(Plan(), name)
+        default = getattr(base, name)
         parser.add_argument(
             f"--{name.replace('_', '-')}",
             type=kind,
@@ -155,7 +169,7 @@ def parsed() -> argparse.Namespace:
 
 def main() -> None:
     """Simulate, and print."""
-    options = vars(parsed())
+    options = vars(parsed(measured_plan(UNITS)))
     against, as_json = options.pop("against"), options.pop("json")
     try:
         plan = msgspec.convert(options, Plan)

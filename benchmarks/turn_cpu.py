@@ -61,8 +61,8 @@ class MeteredModel(ScriptedModel):
 class MeteredEmbedder(HashingEmbedder):
     """The hashing embedder, its own CPU counted; it yields once, which others may use."""
 
-    def __init__(self, meter: Meter) -> None:
-        super().__init__()
+    def __init__(self, meter: Meter, dimension: int = 256) -> None:
+        super().__init__(dimension)
         self._meter = meter
 
     async def embed(

@@ -24,6 +24,7 @@ ROUND = Units(
     cache_row_bytes=1_000,
     turn_wal_bytes=50_000,
     turn_evaluations=4,
+    turn_rounds=3,
     turn_worker_cpu_ms=10,
     turn_database_cpu_ms=5,
     worker_mb=100,
@@ -88,12 +89,12 @@ def test_a_case_reckoned_by_hand() -> None:
     assert need.model_calls_per_s == 400
     # 400/s x half x (1,000 x 1 + 100 x 10) / 1,000,000 x 30 days of 86,400 s
     assert need.model_money_a_month == pytest.approx(1_036_800)
-    # 1 core is used; 400 turns at once take 4 workers, 8 at half of their slots
-    assert (need.worker_cores, need.workers, need.worker_nodes) == (1, 8, 1)
+    # 1 core is used; 300 turns at once take 3 workers, 6 at half of their slots
+    assert (need.worker_cores, need.workers, need.worker_nodes) == (1, 6, 1)
     # 1e9 x (5,000 + half x 2,000), and 100 x half x 864,000 s x 10,000
     assert need.database_tb == pytest.approx(6 + 0.432)
-    # half of 5 TB and of 0.432 TB, all of 1 TB, and 8 x 8 connections of 5 MB
-    assert need.database_gb == pytest.approx(2_500 + 216 + 1_000 + 0.32)
+    # half of 5 TB and of 0.432 TB, all of 1 TB, and 6 x 8 connections of 5 MB
+    assert need.database_gb == pytest.approx(2_500 + 216 + 1_000 + 0.24)
     # memory is the scarcest: 3,716 GB in nodes of 100 GB used to a half
     assert (need.database_primaries, need.database_nodes) == (75, 225)
     # 800 messages/s, three times, 2,000/s at half

@@ -241,7 +241,8 @@ def test_a_measured_case_is_simulated_beside_it(tmp_path: Path) -> None:
     figures = {"workers": 1, "sessions": 8, "turns": 40, "model_ms": 50, "slots": 4, "think_s": 0}
     file.write_text(json.dumps([figures | {"turns_per_s": 40.0, "p50": 0.2, "p99": 0.2}]))
 
-    done = command("--against", str(file), "--rounds", "2", "--json")
+    no_processor = ("--worker-cpu-s", "0", "--database-cpu-s", "0")
+    done = command("--against", str(file), "--rounds", "2", *no_processor, "--json")
 
     (row,) = json.loads(done.stdout)
     assert row["plan"]["turns"] == 5
