@@ -1,6 +1,6 @@
 """What the rest of the house may ask of a store. Implementations stand beside this file."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 from typing import Literal, NamedTuple, Protocol, TypeAlias
@@ -245,6 +245,10 @@ class Appended(NamedTuple):
     cursor: str
 
 
+Wait: TypeAlias = Callable[[float], Coroutine[None, None, None]]
+"""Waits for news, at most so many seconds."""
+
+
 class Outbox(Protocol):
     """What was appended to a journal and is to be told others, kept in the same transaction.
 
@@ -261,7 +265,7 @@ class Outbox(Protocol):
         """Forget rows up to a cursor, itself included: they were told; gives how many."""
         ...
 
-    def listening(self) -> AbstractAsyncContextManager[Callable[[float], Awaitable[None]]]:
+    def listening(self) -> AbstractAsyncContextManager[Wait]:
         """Something to wait with: it returns when entries were appended, or after so many seconds."""
         ...
 

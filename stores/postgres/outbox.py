@@ -5,7 +5,7 @@ those committed later under a lower one. Each row carries its transaction's numb
 only when every transaction up to that number has ended (``pg_snapshot_xmin``).
 """
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 
 import anyio
@@ -13,7 +13,7 @@ import anyio
 from assay.stores.checks import checked_limit
 from assay.stores.postgres.connection import Connection
 from assay.stores.postgres.database import Postgres
-from assay.stores.protocols import Appended
+from assay.stores.protocols import Appended, Wait
 from assay.stores.records import Namespace, SessionId
 from assay.stores.subject_keys import namespace_of
 
@@ -67,7 +67,7 @@ class PostgresOutbox:
         return gone
 
     @asynccontextmanager
-    async def listening(self) -> AsyncGenerator[Callable[[float], Awaitable[None]]]:
+    async def listening(self) -> AsyncGenerator[Wait]:
         ear = _Ear()
 
         async def wait(seconds: float) -> None:

@@ -155,15 +155,16 @@ class _History:
         lease = self._leases.get((session, owner))
         match name:
             case "expire":
-                return await self._place.expire()
+                await self._place.expire()
             case "acquire":
                 return await self._acquire(SessionId(session), owner)
             case "renew" if lease is not None:
                 return await self._renew(lease)
             case "release" if lease is not None:
-                return await self._place.leases.release(lease)
+                await self._place.leases.release(lease)
             case _:
-                return None
+                pass
+        return None
 
     async def _acquire(self, session: SessionId, owner: str) -> Lease | None:
         lease = await self._place.leases.acquire(session, owner=owner, seconds=A_MINUTE)
