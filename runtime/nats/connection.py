@@ -1,8 +1,8 @@
 """One connection to NATS: clear refusals when it opens, kept up for ever after, its errors mapped."""
 
 import math
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from typing import NamedTuple, TypeVar
 
 import anyio
@@ -77,6 +77,11 @@ class Connection:
     """What the rooms of the bus need of one client, in their words.
 
     Requests are repeated while the server is away; what cannot be repeated says so.
+
+    Attributes:
+        prefix: What every subject and stream of this installation begins with.
+        shown: The servers without passwords.
+        prepare: Called whenever the connection is made anew.
     """
 
     def __init__(self, client: Client, address: Address) -> None:
@@ -85,11 +90,23 @@ class Connection:
         self._client = client
         self._stream_api = JetStreamContext(client, timeout=_REQUEST_SECONDS)
         self._back = anyio.Event()
+        self._asking = set[anyio.CancelScope]()
+        self.prepare: Callable[[], Awaitable[None]] | None = None
 
-    def note_reconnected(self) -> None:
-        """Wake whoever waits for the server."""
+    async def note_reconnected(self) -> None:
+        """Prepare the server, which may be another one or have lost all, and wake whoever waits for it."""
+        if self.prepare is not None:
+            try:
+                await self.prepare()
+            except BusError:
+                return  # it is away again, and prepared when it is back
         self._back.set()
         self._back = anyio.Event()
+
+    def note_lost(self) -> None:
+        """What was asked will not be answered any more: let it be asked again."""
+        for scope in self._asking:
+            scope.cancel()
 
     async def reconnected(self) -> None:
         """Wait for the next time the connection is made anew."""
@@ -172,14 +189,16 @@ class Connection:
         subject = f"$JS.API.CONSUMER.MSG.NEXT.{stream}.{consumer}"
         request = msgspec.json.encode({"batch": 1, "no_wait": True})
         try:
-            answer = await self._client.request(subject, request, timeout=_REQUEST_SECONDS)
+            with self._until_lost():
+                answer = await self._client.request(subject, request, timeout=_REQUEST_SECONDS)
+                message = _message(answer)
+                return None if "Status" in message.headers else message
         except _AWAY:
-            await self._pause()
-            return None
+            pass
         except Error as error:
             raise self._mapped("take a job", error) from error
-        message = _message(answer)
-        return None if "Status" in message.headers else message
+        await self._pause()
+        return None
 
     async def acknowledge(self, reply: str, word: bytes = b"+ACK") -> None:
         """Say what became of a message and have it confirmed; if the server stays away it comes again."""
@@ -238,13 +257,24 @@ class Connection:
         deadline = anyio.current_time() + patience
         while True:
             try:
-                return await ask()
+                with self._until_lost():
+                    return await ask()
             except _AWAY as error:
                 if _is_full(error) or anyio.current_time() >= deadline:
                     raise self._mapped(what, error) from error
             except Error as error:
                 raise self._mapped(what, error) from error
             await self._pause()
+
+    @contextmanager
+    def _until_lost(self) -> Generator[None]:
+        """Leave the block when the connection breaks: what it awaits will not come."""
+        with anyio.CancelScope() as scope:
+            self._asking.add(scope)
+            try:
+                yield
+            finally:
+                self._asking.discard(scope)
 
     async def _pause(self) -> None:
         with anyio.move_on_after(_RETRY_SECONDS):
@@ -296,13 +326,17 @@ async def _connect(client: Client, address: Address, connection: Connection) -> 
     async def note(error: Exception) -> None:
         last[:] = [error]
 
+    async def lost() -> None:
+        connection.note_lost()
+
     async def reconnected() -> None:
-        connection.note_reconnected()
+        await connection.note_reconnected()
 
     try:
         await client.connect(
             address.servers,
             error_cb=note,
+            disconnected_cb=lost,
             reconnected_cb=reconnected,
             allow_reconnect=False,
             max_reconnect_attempts=1,

@@ -61,8 +61,13 @@ async def open_nats(url: str, *, limits: Limits = DEFAULT_LIMITS) -> AsyncGenera
         BusError: If the server is down, refuses the credentials, is too old or lacks JetStream.
     """
     async with connected(url) as connection:
-        for kept in KEPT:
-            await _ensure(connection, _config(connection.prefix, kept, limits))
+
+        async def prepare() -> None:
+            for kept in KEPT:
+                await _ensure(connection, _config(connection.prefix, kept, limits))
+
+        await prepare()
+        connection.prepare = prepare
         yield connection
 
 
@@ -174,6 +179,4 @@ def _config(prefix: str, kept: Kept, limits: Limits) -> api.StreamConfig:
         case "events":
             return replace(config, max_age=7 * _DAY, duplicate_window=_HOUR / 6, allow_direct=True)
         case "session":
-            return replace(
-                config, storage=api.StorageType.MEMORY, max_bytes=64 * _MIB, max_age=_HOUR
-            )
+            return replace(config, max_bytes=64 * _MIB, max_age=_HOUR / 6)
