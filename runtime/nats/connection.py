@@ -1,4 +1,4 @@
-"""One connection to NATS: clear refusals when it opens, kept up for ever after, its errors mapped."""
+"""One connection to NATS in the words of the bus: requests outlive the server, errors are mapped."""
 
 import math
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
@@ -23,21 +23,18 @@ from nats.js import JetStreamContext
 from nats.js.errors import APIError, NoStreamResponseError, NotFoundError, ServiceUnavailableError
 
 from assay.errors import BusError
-from assay.runtime.nats.address import Address, address_of
+from assay.runtime.nats.address import Address
 
 PATIENCE = 30.0
 """Seconds a request is repeated for while the server is away, unless told otherwise."""
 
 _REQUEST_SECONDS = 2.0
 _RETRY_SECONDS = 0.2
-_CONNECT_SECONDS = 3
 _CLOSE_SECONDS = 2.0
-_PING_SECONDS = 10
-_OLDEST = (2, 11)
 _FULL = 10077
-_HOW_TO_START = "start one with `nats-server -js`, or give another --bus"
 
 _T = TypeVar("_T")
+_FAILED = (Error, OSError)
 _AWAY = (
     NatsTimeout,
     NoRespondersError,
@@ -46,6 +43,7 @@ _AWAY = (
     OutboundBufferLimitError,
     ConnectionReconnectingError,
     StaleConnectionError,
+    OSError,
 )
 
 
@@ -124,7 +122,7 @@ class Connection:
             await self._client.publish(subject, data, headers=headers)
         except _AWAY:
             return
-        except Error as error:
+        except _FAILED as error:
             raise self._mapped("publish", error) from error
 
     async def store(
@@ -195,7 +193,7 @@ class Connection:
                 return None if "Status" in message.headers else message
         except _AWAY:
             pass
-        except Error as error:
+        except _FAILED as error:
             raise self._mapped("take a job", error) from error
         await self._pause()
         return None
@@ -217,7 +215,7 @@ class Connection:
             return _message(await self._client.request(subject, data, timeout=_REQUEST_SECONDS))
         except _AWAY:
             return None
-        except Error as error:
+        except _FAILED as error:
             raise self._mapped("request", error) from error
 
     @asynccontextmanager
@@ -238,7 +236,7 @@ class Connection:
         try:
             subscribe = self._client.subscribe  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
             subscription = await subscribe(subject, queue=group, cb=hand_over)
-        except Error as error:
+        except _FAILED as error:
             raise self._mapped("subscribe", error) from error
         try:
             yield
@@ -262,7 +260,7 @@ class Connection:
             except _AWAY as error:
                 if _is_full(error) or anyio.current_time() >= deadline:
                     raise self._mapped(what, error) from error
-            except Error as error:
+            except _FAILED as error:
                 raise self._mapped(what, error) from error
             await self._pause()
 
@@ -280,7 +278,7 @@ class Connection:
         with anyio.move_on_after(_RETRY_SECONDS):
             await self.reconnected()
 
-    def _mapped(self, what: str, error: Error) -> BusError:
+    def _mapped(self, what: str, error: Exception) -> BusError:
         if isinstance(error, MaxPayloadError):
             return BusError(
                 f"a message is larger than the {self._client.max_payload:,} bytes that the bus at "
@@ -297,89 +295,7 @@ class Connection:
         return BusError(f"the bus at {self.shown} could not {what}: {error}")
 
 
-@asynccontextmanager
-async def connected(url: str) -> AsyncGenerator[Connection]:
-    """A connection to a server with JetStream; it is made anew whenever it breaks.
-
-    Args:
-        url: As for ``address_of``.
-
-    Raises:
-        ConfigError: If the URL is none.
-        BusError: If the server is down, refuses the credentials, is too old or lacks JetStream.
-    """
-    address = address_of(url)
-    client = Client()
-    connection = Connection(client, address)
-    await _connect(client, address, connection)
-    try:
-        await _check(client, connection)
-        yield connection
-    finally:
-        with anyio.CancelScope(shield=True), anyio.move_on_after(_CLOSE_SECONDS):
-            await client.close()
-
-
-async def _connect(client: Client, address: Address, connection: Connection) -> None:
-    last: list[Exception] = []
-
-    async def note(error: Exception) -> None:
-        last[:] = [error]
-
-    async def lost() -> None:
-        connection.note_lost()
-
-    async def reconnected() -> None:
-        await connection.note_reconnected()
-
-    try:
-        await client.connect(
-            address.servers,
-            error_cb=note,
-            disconnected_cb=lost,
-            reconnected_cb=reconnected,
-            allow_reconnect=False,
-            max_reconnect_attempts=1,
-            reconnect_time_wait=0,
-            connect_timeout=_CONNECT_SECONDS,
-            ping_interval=_PING_SECONDS,
-        )
-    except (Error, OSError, TimeoutError) as error:
-        await client.close()
-        cause = last[0] if last else error
-        raise _not_connected(address, cause) from error
-    # A connection that was never made fails at once; one that breaks is made anew for ever.
-    client.options.update(
-        allow_reconnect=True, max_reconnect_attempts=-1, reconnect_time_wait=_RETRY_SECONDS
-    )
-
-
-def _not_connected(address: Address, error: Exception) -> BusError:
-    if "authorization" in str(error).lower():
-        return BusError(
-            f"the bus at {address.shown} refused the user or password; "
-            "give them as nats://user:password@host:port"
-        )
-    return BusError(f"no NATS server answers at {address.shown} ({error}); {_HOW_TO_START}")
-
-
-async def _check(client: Client, connection: Connection) -> None:
-    version = client.connected_server_version
-    if (version.major, version.minor) < _OLDEST:
-        raise BusError(
-            f"the NATS server at {connection.shown} is version {version.major}.{version.minor}."
-            f"{version.patch}; at least {_OLDEST[0]}.{_OLDEST[1]} is needed"
-        )
-    try:
-        await JetStreamContext(client, timeout=_REQUEST_SECONDS).account_info()
-    except Error as error:
-        raise BusError(
-            f"the NATS server at {connection.shown} runs without JetStream ({error}); "
-            "start it with `nats-server -js`"
-        ) from error
-
-
-def _is_full(error: Error) -> bool:
+def _is_full(error: Exception) -> bool:
     return isinstance(error, APIError) and error.err_code == _FULL
 
 
@@ -390,5 +306,5 @@ def _message(message: Msg) -> Message:
 async def _unsubscribed(unsubscribe: Callable[[], Awaitable[None]]) -> None:
     try:
         await unsubscribe()
-    except Error:
+    except _FAILED:
         return  # the connection is gone, and the subscription with it

@@ -15,7 +15,8 @@ from nats.js import JetStreamContext, api
 
 from assay.runtime.jobs import Job, JobKind
 from assay.runtime.limits import tenant_user_of
-from assay.runtime.nats.connection import Connection, connected
+from assay.runtime.nats.connection import Connection
+from assay.runtime.nats.opening import connected
 from assay.stores.records import Namespace
 
 Kept: TypeAlias = Literal["jobs", "answers", "dead", "events", "session"]

@@ -9,7 +9,8 @@ from tests.nats_servers import NatsServer, running_nats
 
 from assay.errors import BusError, ConfigError
 from assay.runtime.nats.address import address_of, masked
-from assay.runtime.nats.connection import Connection, Message, connected
+from assay.runtime.nats.connection import Connection, Message
+from assay.runtime.nats.opening import connected
 from assay.runtime.nats.streams import KEPT, open_nats, purge, remove, stream_name, subject, token
 from assay.stores.records import Namespace
 

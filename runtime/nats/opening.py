@@ -1,0 +1,108 @@
+"""Opening a connection to NATS: what makes a server unusable is said at once, and how to mend it."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
+
+import anyio
+from nats.aio.client import Client
+from nats.errors import Error
+from nats.js import JetStreamContext
+
+from assay.errors import BusError
+from assay.runtime.nats.address import Address, address_of
+from assay.runtime.nats.connection import Connection
+
+_REQUEST_SECONDS = 2.0
+_RECONNECT_SECONDS = 0.2
+_CONNECT_SECONDS = 3
+_CLOSE_SECONDS = 2.0
+_PING_SECONDS = 10
+_OLDEST = (2, 11)
+_HOW_TO_START = "start one with `nats-server -js`, or give another --bus"
+
+
+@asynccontextmanager
+async def connected(url: str) -> AsyncGenerator[Connection]:
+    """A connection to a server with JetStream; it is made anew whenever it breaks.
+
+    Args:
+        url: As for ``address_of``.
+
+    Raises:
+        ConfigError: If the URL is none.
+        BusError: If the server is down, refuses the credentials, is too old or lacks JetStream.
+    """
+    address = address_of(url)
+    client = Client()
+    connection = Connection(client, address)
+    await _connect(client, address, connection)
+    try:
+        await _check(client, connection)
+        yield connection
+    finally:
+        await _close(client)
+
+
+async def _connect(client: Client, address: Address, connection: Connection) -> None:
+    last: list[Exception] = []
+
+    async def note(error: Exception) -> None:
+        last[:] = [error]
+
+    async def lost() -> None:
+        connection.note_lost()
+
+    async def reconnected() -> None:
+        await connection.note_reconnected()
+
+    try:
+        await client.connect(
+            address.servers,
+            error_cb=note,
+            disconnected_cb=lost,
+            reconnected_cb=reconnected,
+            allow_reconnect=False,
+            max_reconnect_attempts=1,
+            reconnect_time_wait=0,
+            connect_timeout=_CONNECT_SECONDS,
+            ping_interval=_PING_SECONDS,
+        )
+    except (Error, OSError, TimeoutError) as error:
+        await _close(client)
+        cause = last[0] if last else error
+        raise _not_connected(address, cause) from error
+    # A connection that was never made fails at once; one that breaks is made anew for ever.
+    client.options.update(
+        allow_reconnect=True, max_reconnect_attempts=-1, reconnect_time_wait=_RECONNECT_SECONDS
+    )
+
+
+async def _close(client: Client) -> None:
+    # What could not be sent to a server that is away cannot be flushed to it now.
+    with anyio.CancelScope(shield=True), anyio.move_on_after(_CLOSE_SECONDS), suppress(OSError):
+        await client.close()
+
+
+def _not_connected(address: Address, error: Exception) -> BusError:
+    if "authorization" in str(error).lower():
+        return BusError(
+            f"the bus at {address.shown} refused the user or password; "
+            "give them as nats://user:password@host:port"
+        )
+    return BusError(f"no NATS server answers at {address.shown} ({error}); {_HOW_TO_START}")
+
+
+async def _check(client: Client, connection: Connection) -> None:
+    version = client.connected_server_version
+    if (version.major, version.minor) < _OLDEST:
+        raise BusError(
+            f"the NATS server at {connection.shown} is version {version.major}.{version.minor}."
+            f"{version.patch}; at least {_OLDEST[0]}.{_OLDEST[1]} is needed"
+        )
+    try:
+        await JetStreamContext(client, timeout=_REQUEST_SECONDS).account_info()
+    except (Error, OSError) as error:
+        raise BusError(
+            f"the NATS server at {connection.shown} runs without JetStream ({error}); "
+            "start it with `nats-server -js`"
+        ) from error
