@@ -1,15 +1,22 @@
 """What the handlers of a turn work with; put together in ``wiring``."""
 
+import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from assay.guards.budget import Budget, Limits
 from assay.guards.laboratory import Laboratory
 from assay.guards.protocols import ChatModel, Guard, Parameters, Renderer
+from assay.runtime.jobs import JobQueue
 from assay.runtime.settings import Settings
 from assay.stores.checks import is_external
 from assay.stores.protocols import Bank, Clock
 from assay.stores.records import Namespace, RecordId
+
+
+def new_name() -> str:
+    """A name that no other process gives."""
+    return uuid.uuid4().hex
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +31,10 @@ class Equipment:
         clock: Time.
         seed: Of prompts and generation.
         new_session: Makes ids of sessions.
+        new_job: Makes ids of jobs, and names of requests that have none; unique over all processes.
         owner: Names this process among those that share the bank.
+        jobs: Where the turns of sessions are handed out; ``None``: they run in this process.
+        evaluators: Gives the model that a namespace's experiments ask; ``None``: the model itself.
     """
 
     bank: Bank
@@ -34,7 +44,10 @@ class Equipment:
     clock: Clock
     seed: int
     new_session: Callable[[], str]
+    new_job: Callable[[], str] = new_name
     owner: str = "this process"
+    jobs: JobQueue | None = None
+    evaluators: Callable[[Namespace], ChatModel] | None = None
 
     @property
     def is_remote(self) -> bool:
@@ -67,26 +80,30 @@ class Equipment:
         limits = Limits(
             calls=budget.calls, tokens=budget.tokens, money=budget.money, seconds=budget.seconds
         )
-        return self._laboratory(namespace, render, limits, record_ids, sources)
+        model = self.evaluators(namespace) if self.evaluators else self.model
+        return self._laboratory(
+            model, namespace, render, limits, record_ids=record_ids, sources=sources
+        )
 
     def reply_only(
         self, namespace: Namespace, render: Renderer, sources: tuple[RecordId, ...] = ()
     ) -> Laboratory:
         """The laboratory of one reply, which the budget does not buy: one call, and its retries."""
-        return self._laboratory(
-            namespace, render, Limits(calls=1 + self.settings.model.retries), (), sources
-        )
+        limits = Limits(calls=1 + self.settings.model.retries)
+        return self._laboratory(self.model, namespace, render, limits, sources=sources)
 
-    def _laboratory(  # what differs between the two
+    def _laboratory(  # noqa: PLR0913  # what differs between the two
         self,
+        model: ChatModel,
         namespace: Namespace,
         render: Renderer,
         limits: Limits,
-        record_ids: tuple[RecordId, ...],
+        *,
+        record_ids: tuple[RecordId, ...] = (),
         sources: tuple[RecordId, ...],
     ) -> Laboratory:
         return Laboratory(
-            model=self.model,
+            model=model,
             render=render,
             cache=self.bank.cache,
             namespace=namespace,

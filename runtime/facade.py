@@ -9,6 +9,7 @@ from weakref import WeakValueDictionary
 
 from assay.errors import RecordNotFound
 from assay.runtime.commands import Retrieve, Review
+from assay.runtime.distributed.remote_turns import RemoteTurns
 from assay.runtime.equipment import Equipment
 from assay.runtime.erasing import streams_of, words_of
 from assay.runtime.events import decode
@@ -26,7 +27,7 @@ from assay.runtime.remember import record_id
 from assay.runtime.replaying import Replayed, replay_journal
 from assay.runtime.reply import PastDecision, Recall, past_decisions
 from assay.runtime.reviews import RecordReviewed, Reviews, Verdict, Verdicts
-from assay.runtime.session import Session, namespace_in, session_of, stream_of
+from assay.runtime.session import Session, Turns, namespace_in, session_of, stream_of
 from assay.runtime.settings import Settings
 from assay.runtime.turns import PastTurn, past_turns
 from assay.stores.erasure import Receipt, erase, erase_subjects, with_derived
@@ -93,8 +94,23 @@ class Runtime:
         key = namespace, checked_session(name)
         session = self._sessions.get(key)
         if session is None:
-            session = self._sessions[key] = Session(self.local_turns(*key), *key)
+            session = self._sessions[key] = Session(self._turns_of(*key), *key)
         return session
+
+    def _turns_of(self, namespace: Namespace, session_id: SessionId) -> Turns:
+        local, jobs = self.local_turns(namespace, session_id), self._equipment.jobs
+        if jobs is None:
+            return local
+        turn = self.settings.turn
+        return RemoteTurns(
+            local,
+            jobs,
+            namespace=namespace,
+            session_id=session_id,
+            new_id=self._equipment.new_job,
+            clock=self._equipment.clock,
+            seconds=turn.seconds + turn.queue_seconds,
+        )
 
     def local_turns(self, namespace: Namespace, session_id: SessionId) -> LocalTurns:
         """The turns of a session that run in this process; one object per session, so one at a time."""

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 import anyio
 
 from assay.errors import LeaseLost, StoreError
+from assay.runtime.task_groups import tasks_beside
 from assay.stores.protocols import Journal, JournalEntry, Lease, Leases
 from assay.stores.records import SessionId
 
@@ -101,21 +102,17 @@ class Floor:
             return
         lease = await self._acquired(self._leases)
         held = Held(self._leases.fenced(self._journal, lease), lease.revision)
-        failure: Exception | None = None
         is_done = False
         try:
-            async with anyio.create_task_group() as group:
+            async with tasks_beside() as group:
                 group.start_soon(self._keep, self._leases, lease, held, group.cancel_scope)
                 try:
                     yield held
                     is_done = True
-                except Exception as error:  # noqa: BLE001  # raised below as itself, not in a group
-                    failure = error
-                group.cancel_scope.cancel()
+                finally:
+                    group.cancel_scope.cancel()
         finally:
             await _released(self._leases, lease)
-        if failure is not None:
-            raise failure
         if not is_done:
             raise LeaseLost(
                 f"session {self._session!r} was not heard of for {self._seconds:g} s "

@@ -1,7 +1,7 @@
 """Turns that run in this process."""
 
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import AbstractContextManager, asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from typing import Literal, assert_never
 
 import anyio
@@ -64,8 +64,15 @@ class LocalTurns:
         *,
         sink: DeltaSink | None = None,
         answerer: Answerer | None = None,
+        watch: EventHandler | None = None,
     ) -> Reply | None:
         """Do what is asked for; ``None`` only where there was nothing to resume.
+
+        Args:
+            request: What is asked for.
+            sink: Takes the pieces of the reply.
+            answerer: Replies in the place of the runtime's model.
+            watch: Takes the events of this turn and of no other, as a subscriber.
 
         Raises:
             ValueError: If tool results are not those of the calls awaited.
@@ -75,14 +82,14 @@ class LocalTurns:
         """
         async with self._having_the_floor():
             if isinstance(request, Resume):
-                return await self._resumed(sink)
+                return await self._resumed(sink, watch)
             begun = await self._engine.begun_by(request.request)
             if begun is not None and begun.pending is None:
                 return _outcome(begun)
             if begun is None:
                 await self._finish_interrupted()
             event = await self._event(request) if begun is None else None
-            with self._handlers.asked_with(answerer, request.conversation):
+            with self._handlers.asked_with(answerer, request.conversation), self._watched(watch):
                 return await self._turn(event, sink)
 
     async def state(self) -> State:
@@ -113,10 +120,14 @@ class LocalTurns:
             finally:
                 self._held = None
 
-    async def _resumed(self, sink: DeltaSink | None) -> Reply | None:
+    def _watched(self, watch: EventHandler | None) -> AbstractContextManager[None]:
+        return nullcontext() if watch is None else self._bus.subscribe(watch)
+
+    async def _resumed(self, sink: DeltaSink | None, watch: EventHandler | None) -> Reply | None:
         if (await self._engine.state()).pending is None:
             return None
-        return await self._turn(None, sink)
+        with self._watched(watch):
+            return await self._turn(None, sink)
 
     async def _finish_interrupted(self) -> None:
         """What an interrupted turn fails with is in the journal; the new message goes on."""

@@ -122,10 +122,12 @@ class TurnSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         seconds: Deadline from the user's message to the reply.
         lease_seconds: How long a session stays with a process that is not heard of, where several
             share a bank; after that another one finishes its turn.
+        queue_seconds: How long a turn may wait for a worker, where workers take turns.
     """
 
     seconds: Seconds = 180.0
     lease_seconds: Seconds = 10.0
+    queue_seconds: Seconds = 60.0
 
 
 class ServeSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -1,0 +1,174 @@
+"""Does the jobs of other processes: takes their turns, asks a model their questions."""
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+
+import anyio
+
+from assay.errors import AssayError, BusError, LeaseLost, ModelError, ModelRefused, StoreError
+from assay.guards.calls import under_way
+from assay.guards.protocols import ChatModel, LikelihoodModel
+from assay.runtime.distributed.wire import (
+    Answered,
+    Delta,
+    EvaluationJob,
+    Happened,
+    Replied,
+    encode,
+    evaluation_job,
+    failed_with,
+    turn_job,
+)
+from assay.runtime.events import AnyEvent
+from assay.runtime.facade import Runtime
+from assay.runtime.jobs import Job, JobKind, JobQueue
+from assay.runtime.local_turns import LocalTurns
+from assay.stores.records import Namespace, SessionId
+
+KEPT = 256
+"""Sessions whose state is kept between their turns; another one is read from the journal."""
+
+Send = Callable[[bytes], None]
+
+
+class Worker:
+    """Takes turns and answers questions with one runtime.
+
+    Args:
+        runtime: Over the bank that all processes share.
+        model: Answers evaluations.
+        likelihood: The same model, where it can tell how likely a given answer is.
+
+    Attributes:
+        done: Jobs done since it was made, by kind.
+        under_way: Jobs being done now.
+    """
+
+    def __init__(
+        self, runtime: Runtime, model: ChatModel, *, likelihood: LikelihoodModel | None = None
+    ) -> None:
+        self.done: dict[JobKind, int] = {"turn": 0, "evaluation": 0, "replay": 0}
+        self.under_way = 0
+        self._runtime = runtime
+        self._model = model
+        self._likelihood = likelihood
+        self._kept: OrderedDict[tuple[Namespace, SessionId], LocalTurns] = OrderedDict()
+
+    async def run(
+        self,
+        queue: JobQueue,
+        kinds: Sequence[JobKind],
+        *,
+        concurrency: int,
+        stopping: anyio.Event | None = None,
+    ) -> None:
+        """Do jobs until ``stopping`` is set and those begun are done; cancelled, hand them back.
+
+        Each kind has ``concurrency`` places of its own: a turn waits for its evaluations.
+        """
+        async with anyio.create_task_group() as group:
+            for kind in kinds:
+                group.start_soon(self._work, queue, kind, concurrency, stopping)
+
+    def let_go(self) -> None:
+        """Before it is cancelled: leave the turns under way to other workers, open as they are."""
+        for turns in self._kept.values():
+            turns.let_go()
+
+    async def _work(
+        self, queue: JobQueue, kind: JobKind, concurrency: int, stopping: anyio.Event | None
+    ) -> None:
+        await queue.work([kind], self.do, concurrency=concurrency, stopping=stopping)
+
+    async def do(self, job: Job, send: Send) -> bytes:
+        """Do one job; what it raises is worth another try, here or elsewhere."""
+        self.under_way += 1
+        try:
+            answer = await (self._turn(job, send) if job.kind == "turn" else self._evaluation(job))
+        finally:
+            self.under_way -= 1
+        self.done[job.kind] += 1
+        return answer
+
+    async def _turn(self, job: Job, send: Send) -> bytes:
+        asked = turn_job(job.payload)
+        turns = self._turns(asked.namespace, asked.session)
+        pieces = _Pieces(send)
+        try:
+            reply = await turns.take(asked.request, sink=pieces.delta, watch=pieces.event)
+        except (AssayError, ValueError) as error:
+            if _may_pass(error):
+                raise
+            return encode(failed_with(error))
+        return encode(Replied(reply))
+
+    def _turns(self, namespace: Namespace, session: SessionId) -> LocalTurns:
+        key = namespace, session
+        turns = self._kept[key] = self._runtime.local_turns(*key)
+        self._kept.move_to_end(key)
+        while len(self._kept) > KEPT:
+            self._kept.popitem(last=False)
+        return turns
+
+    async def _evaluation(self, job: Job) -> bytes:
+        asked, call = evaluation_job(job.payload), _Counted()
+        try:
+            with under_way(call):
+                return encode(await self._answered(asked, call))
+        except ModelError as error:
+            return encode(failed_with(error, again=call.again))
+
+    async def _answered(self, asked: EvaluationJob, call: "_Counted") -> Answered:
+        if asked.model != self._model.identity:
+            raise ModelRefused(
+                f"the worker that took the question has model {self._model.identity!r}, "
+                f"it is for {asked.model!r}; start every worker with the same --model"
+            )
+        completion, value = None, None
+        if asked.answer is None:
+            completion = await self._model.complete(asked.request)
+        elif self._likelihood is not None:
+            value = await self._likelihood.log_likelihood(asked.request, asked.answer)
+        else:
+            raise ModelRefused("the worker's model cannot tell how likely a given answer is")
+        return Answered(
+            completion=completion,
+            log_likelihood=value,
+            again=call.again,
+            is_recorded=call.is_recorded,
+        )
+
+
+class _Pieces:
+    """Sends what is under way to whoever waits."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self._at = 0
+
+    def delta(self, text: str) -> None:
+        self._send(encode(Delta(self._at, text)))
+        self._at += len(text)
+
+    def event(self, event: AnyEvent) -> None:
+        self._send(encode(Happened(event)))
+
+
+class _Counted:
+    """Counts the attempts of a call, for whoever pays for them elsewhere."""
+
+    def __init__(self) -> None:
+        self.again = 0
+        self.is_recorded = False
+
+    def try_again(self) -> bool:
+        self.again += 1
+        return True
+
+    def recorded(self) -> None:
+        self.is_recorded = True
+
+
+def _may_pass(error: Exception) -> bool:
+    """Whether another try may go better: the way to a server is cut, or the session changed hands."""
+    return isinstance(error, LeaseLost | BusError) or type(error) is StoreError
