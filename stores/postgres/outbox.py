@@ -24,12 +24,16 @@ _TRIM_EVERY = 10_000
 
 _CHANNEL = "assay_appended"
 
+# A notification makes commits wait for one another, so there is one only when all was told before:
+# a reader that is behind looks again by itself, and without a reader there is none.
 _ANNOUNCE = """
 WITH announced AS (
   INSERT INTO outbox (session, sequence, namespace)
   SELECT $1, given, $3 FROM unnest($2::bigint[]) AS given RETURNING number
 )
-SELECT max(number), pg_notify($4, '') FROM announced
+SELECT max(number), CASE
+  WHEN (SELECT number FROM outbox ORDER BY number LIMIT 1) IS NULL THEN pg_notify($4, '')
+END FROM announced
 """
 _FORGET = "DELETE FROM outbox WHERE number <= $1"
 _READ = """
