@@ -7,7 +7,8 @@ from pathlib import Path
 
 import anyio
 
-from assay.errors import EmbedderMismatch, StoreCorrupt
+from assay.errors import StoreCorrupt
+from assay.stores.binding import bind
 from assay.stores.cache_file import make_folder
 from assay.stores.checks import refuse_external
 from assay.stores.embedded import EmbeddedRetriever
@@ -68,7 +69,7 @@ async def open_bank(path: Path, *, embedder: Embedder, clock: Clock) -> AsyncGen
     await make_folder(path)
     await _refuse_lost(path)
     async with Database(path / FILE_NAME) as database:
-        await _bind(database, path, embedder)
+        await bind(database, str(path), embedder)
         await make_folder(path / VECTORS_NAME)
         records = SqliteRecords(database)
         index = FaissIndex(
@@ -133,18 +134,4 @@ async def _refuse_lost(path: Path) -> None:
         raise StoreCorrupt(
             f"{path / FILE_NAME} is missing but its vectors are there; restore it from a backup, "
             f"or remove {path} to start an empty bank"
-        )
-
-
-async def _bind(database: Database, path: Path, embedder: Embedder) -> None:
-    """Bind a new bank to its embedder, and refuse another one afterwards."""
-    bound = await database.meta("embedder")
-    if bound is None:
-        bound = await database.set_meta_once("embedder", embedder.name)
-    if bound != embedder.name:
-        raise EmbedderMismatch(
-            f"the bank {path} was made with embedder {bound!r}, got {embedder.name!r}; "
-            f"open it with {bound!r}, or start another bank",
-            bound=bound,
-            given=embedder.name,
         )

@@ -3,13 +3,15 @@
 import struct
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Any, Protocol, cast
+from typing import Any, Protocol, TypeAlias, cast
 
 import anyio
 import asyncpg  # type: ignore[import-untyped]  # it carries annotations, but says so to no checker
 import numpy as np
+import numpy.typing as npt
 
-from assay.stores.protocols import FloatMatrix
+FloatVector: TypeAlias = npt.NDArray[np.float32]
+"""Shape ``(dimension,)``."""
 
 _DRIVER: Any = asyncpg  # its annotations are partial: nothing of it is used but through protocols
 
@@ -142,7 +144,7 @@ async def _set_up(connection: Any) -> None:  # noqa: ANN401 - the driver is unty
     schema = await connection.fetchval(_EXTENSION)
     if schema is not None:
         await connection.set_type_codec(
-            "vector", schema=schema, encoder=_encoded, decoder=_decoded, format="binary"
+            "vector", schema=schema, encoder=_as_it_is, decoder=_as_it_is, format="binary"
         )
 
 
@@ -150,10 +152,10 @@ async def _keep(connection: object) -> None:
     """Nothing of a session is ever changed, so nothing has to be reset between two uses."""
 
 
-def _encoded(vector: FloatMatrix) -> bytes:
-    """Binary form in pgvector of one row of shape ``(dimension,)``."""
+def packed(vector: FloatVector) -> bytes:
+    """A vector as the server takes it: the values of ``vector`` and ``vector[]`` are given so."""
     return struct.pack(">HH", vector.shape[0], 0) + vector.astype(">f4").tobytes()
 
 
-def _decoded(content: bytes) -> FloatMatrix:
-    return np.frombuffer(content, dtype=">f4", offset=4).astype(np.float32)
+def _as_it_is(vector: bytes) -> bytes:
+    return vector

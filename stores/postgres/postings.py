@@ -42,10 +42,10 @@ class Postings(NamedTuple):
     texts: str
     lengths: str
 
-    def ranking(self) -> str:
+    def ranking(self, questions: str = "$2", words: str = "$3") -> str:
         """SQL of a table ``best (question, number, score, rank)``, to stand after ``WITH``.
 
-        Its values: ``$1`` the namespace's name, ``$2`` and ``$3`` what :func:`asked` gives.
+        Its values: ``$1`` the namespace's name, and under the two given what :func:`asked` gives.
         Ranks count from 1 within each question.
         """
         return f"""
@@ -54,7 +54,7 @@ hits AS (
     n.{self.texts}::float8 AS texts, n.{self.lengths}::float8 AS lengths,
     count(*) OVER (PARTITION BY a.nth)::float8 AS seen
   FROM namespaces n
-  CROSS JOIN unnest($2::integer[], $3::text[]) WITH ORDINALITY AS a (question, word, nth)
+  CROSS JOIN unnest({questions}::integer[], {words}::text[]) WITH ORDINALITY AS a (question, word, nth)
   JOIN {self.table} p ON p.namespace = n.number AND p.word = a.word
   WHERE n.name = $1
 ), scored AS (

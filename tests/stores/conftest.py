@@ -11,6 +11,7 @@ from assay.stores.bank import memory_bank, open_bank
 from assay.stores.embeddings import HashingEmbedder
 from assay.stores.memory import InMemoryArchive, InMemoryCache, InMemoryJournal, InMemoryStore
 from assay.stores.postgres.archive import PostgresArchive
+from assay.stores.postgres.bank import open_postgres_bank
 from assay.stores.postgres.cache import PostgresCache
 from assay.stores.postgres.database import Postgres
 from assay.stores.postgres.journal import PostgresJournal
@@ -91,6 +92,9 @@ def open_any_bank(request: pytest.FixtureRequest, tmp_path: Path) -> OpenBank:
     """Opens a bank of the implementation under test."""
     if request.param == "memory":
         return fresh_memory_bank
+    if request.param == "postgres":
+        url: str = request.getfixturevalue("clean_database")
+        return lambda: open_postgres_bank(url, embedder=HashingEmbedder(), clock=NoonClock())
 
     def open_sqlite() -> AbstractAsyncContextManager[Bank]:
         return open_bank(tmp_path / "bank", embedder=HashingEmbedder(), clock=NoonClock())
