@@ -40,8 +40,7 @@ class Units(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     command: str
     record_bytes: Annotated[Amount, Meta(description="a record: row, words, vector, indexes")]
     hnsw_bytes: Annotated[Amount, Meta(description="a vector in an approximate index")]
-    turn_bytes: Annotated[Amount, Meta(description="a turn: journal, archive, records aside")]
-    turn_records: Annotated[Amount, Meta(description="records a turn leaves behind")]
+    turn_bytes: Annotated[Amount, Meta(description="a turn: journal, archive, lease")]
     cache_row_bytes: Annotated[Amount, Meta(description="a cached answer")]
     turn_wal_bytes: Annotated[Amount, Meta(description="log written in a turn")]
     turn_evaluations: Annotated[Amount, Meta(description="evaluations of the guard in a turn")]
@@ -70,12 +69,14 @@ class Assumptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     input_price: Annotated[Amount, Meta(description="a million tokens in")] = 0.15
     output_price: Annotated[Amount, Meta(description="a million tokens out")] = 0.60
     model_s: Annotated[Amount, Meta(description="seconds of a model call")] = 1.0
+    turn_records: Annotated[Amount, Meta(description="records a turn leaves behind")] = 0.2
     turns_kept_days: Annotated[Amount, Meta(description="journal and archive")] = 90.0
     cache_kept_days: Annotated[Amount, Meta(description="cached answers")] = 30.0
     large_share: Annotated[
         Share, Meta(description="records in namespaces large enough for an approximate index")
     ] = 0.1
-    hot_share: Annotated[Share, Meta(description="of records and turns in memory")] = 0.1
+    hot_share: Annotated[Share, Meta(description="records in memory, with their indexes")] = 0.1
+    turns_hot_days: Annotated[Amount, Meta(description="turns in memory")] = 1.0
     replication: Annotated[int, Meta(ge=1, description="copies of everything")] = 3
     headroom: Annotated[float, Meta(gt=0, le=1, description="of a resource, used at the peak")] = (
         0.5
@@ -132,13 +133,12 @@ class Need(msgspec.Struct, frozen=True, kw_only=True):
     database_tb: Annotated[
         float, Meta(description="records + turns and cache kept, before replication")
     ]
-    database_gb: Annotated[
-        float, Meta(description="hot records and turns + approximate indexes + connections")
-    ]
+    database_gb: Annotated[float, Meta(description="hot records and turns, connections")]
     database_wal_mb_s: Annotated[float, Meta(description="turns/s x log of a turn")]
     database_primaries: Annotated[
         int, Meta(description="the most of cores, disk, memory and log over a node's / headroom")
     ]
+    database_scarcest: Annotated[str, Meta(description="what most primaries are needed for")]
     database_nodes: Annotated[int, Meta(description="primaries x replication")]
     disk_tb: Annotated[float, Meta(description="of all copies, with headroom")]
     bus_messages_per_s: Annotated[float, Meta(description="turns/s x messages of a turn")]
@@ -160,13 +160,13 @@ def needed(case: Case, units: Units, given: Assumptions) -> Need:
     disk, memory = _disk(case, turns, units, given), _memory(case, turns, workers, units, given)
     cores = turns * units.turn_database_cpu_ms / 1000
     wal = turns * units.turn_wal_bytes / MB
-    primaries = _most(
-        (cores, given.node_cores),
-        (disk / TB, given.node_tb),
-        (memory / GB, given.node_gb),
-        (wal, given.node_wal_mb_s),
-        headroom=given.headroom,
-    )
+    demands = {
+        "cores": (cores, given.node_cores),
+        "disk": (disk / TB, given.node_tb),
+        "memory": (memory / GB, given.node_gb),
+        "log": (wal, given.node_wal_mb_s),
+    }
+    primaries = _most(*demands.values(), headroom=given.headroom)
     messages = turns * given.turn_messages
     worker_gb = workers * units.worker_mb * MB / GB
     return Need(
@@ -184,6 +184,7 @@ def needed(case: Case, units: Units, given: Assumptions) -> Need:
         database_gb=memory / GB,
         database_wal_mb_s=wal,
         database_primaries=primaries,
+        database_scarcest=max(demands, key=lambda name: demands[name][0] / demands[name][1]),
         database_nodes=primaries * given.replication,
         disk_tb=disk / TB * given.replication / given.headroom,
         bus_messages_per_s=messages,
@@ -203,26 +204,34 @@ def _price(given: Assumptions) -> float:
     return tokens / 1e6
 
 
+def _turns_a_day(turns: float, given: Assumptions) -> float:
+    return turns * given.average_load * DAY_S
+
+
+def _records(case: Case, turns: float, units: Units, given: Assumptions) -> float:
+    """Bytes of the records at the end of ``turns_kept_days``, with those that turns left behind."""
+    added = _turns_a_day(turns, given) * given.turns_kept_days * given.turn_records
+    return (case.records + added) * (units.record_bytes + given.large_share * units.hnsw_bytes)
+
+
 def _disk(case: Case, turns: float, units: Units, given: Assumptions) -> float:
-    """Bytes of one copy after ``turns_kept_days``; records that turns leave behind are added."""
-    a_day = turns * given.average_load * DAY_S
-    kept = a_day * given.turns_kept_days
-    records = case.records + kept * units.turn_records
-    cached = a_day * given.cache_kept_days * given.evaluations * (1 - given.cache_hits)
+    """Bytes of one copy."""
+    a_day = _turns_a_day(turns, given)
+    answers = a_day * given.cache_kept_days * given.evaluations * (1 - given.cache_hits)
     return (
-        records * (units.record_bytes + given.large_share * units.hnsw_bytes)
-        + kept * units.turn_bytes
-        + cached * units.cache_row_bytes
+        _records(case, turns, units, given)
+        + a_day * given.turns_kept_days * units.turn_bytes
+        + answers * units.cache_row_bytes
     )
 
 
 def _memory(case: Case, turns: float, workers: int, units: Units, given: Assumptions) -> float:
-    """Bytes a primary would like to hold; an approximate index is walked at random: all of it."""
-    kept = turns * given.average_load * DAY_S * given.turns_kept_days
-    records = case.records + kept * units.turn_records
-    hot = given.hot_share * (records * units.record_bytes + kept * units.turn_bytes)
-    connections = workers * given.worker_connections * units.backend_mb * MB
-    return hot + records * given.large_share * units.hnsw_bytes + connections
+    """Bytes a primary would like to hold; each large namespace has an index of its own."""
+    return (
+        given.hot_share * _records(case, turns, units, given)
+        + _turns_a_day(turns, given) * given.turns_hot_days * units.turn_bytes
+        + workers * given.worker_connections * units.backend_mb * MB
+    )
 
 
 def _most(*demands: tuple[float, float], headroom: float) -> int:
@@ -246,8 +255,10 @@ def shown(value: object) -> str:
 def table_of(title: str, source: str, values: msgspec.Struct) -> Table:
     """Fields, values, what they are and where they come from."""
     table = Table(title=title)
-    for column in ("parameter", "value", "what", "source"):
-        table.add_column(column, justify="right" if column == "value" else "left")
+    table.add_column("parameter", no_wrap=True)
+    table.add_column("value", justify="right")
+    table.add_column("what")
+    table.add_column("source")
     for name in values.__struct_fields__:
         if what := told(type(values), name):
             table.add_row(name, shown(getattr(values, name)), what, source)
@@ -255,15 +266,15 @@ def table_of(title: str, source: str, values: msgspec.Struct) -> Table:
 
 
 def table_of_needs(cases: Sequence[Case], needs: Sequence[Need]) -> Table:
-    """One column a case, and the formulas."""
+    """One column a case; the formula under each figure's name."""
     table = Table(title="Needed")
     table.add_column("figure")
     for case in cases:
         title = f"{case.records:,.0f} records\n{case.sessions:,.0f} sessions"
-        table.add_column(title, justify="right")
-    table.add_column("formula")
+        table.add_column(title, justify="right", no_wrap=True)
     for name in Need.__struct_fields__:
-        table.add_row(name, *(shown(getattr(need, name)) for need in needs), told(Need, name))
+        figure = f"{name}\n  [dim]{told(Need, name)}[/dim]"
+        table.add_row(figure, *(shown(getattr(need, name)) for need in needs))
     return table
 
 
@@ -340,7 +351,7 @@ def main() -> None:
         print(json.dumps(as_json(cases, needs, units, given)))
         return
     console = Console()
-    console.print(table_of("Unit costs", f"measured: {units.measured_on}", units))
+    console.print(table_of(f"Unit costs: {units.measured_on}", "measured", units))
     console.print(table_of("Assumptions", "assumed", given))
     console.print(table_of_needs(cases, needs))
 

@@ -3,7 +3,7 @@
 import os
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
@@ -34,7 +34,7 @@ class Running(NamedTuple):
 
 
 @contextmanager
-def running_postgres() -> Iterator[Running]:
+def running_postgres() -> Generator[Running]:
     """A new cluster of PostgreSQL for a block, and an empty database in it."""
     tests = _of_the_tests("servers")
     with tests.running_postgres() as server:
@@ -46,7 +46,7 @@ def running_postgres() -> Iterator[Running]:
 
 
 @contextmanager
-def running_nats() -> Iterator[Running]:
+def running_nats() -> Generator[Running]:
     """A server with JetStream on files for a block."""
     tests = _of_the_tests("nats_servers")
     with tempfile.TemporaryDirectory() as folder, tests.running_nats(Path(folder)) as server:
