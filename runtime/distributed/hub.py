@@ -1,0 +1,49 @@
+"""What a runtime has of the bus between processes."""
+
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from importlib import import_module
+from typing import NamedTuple
+
+import anyio.to_thread
+
+from assay.errors import ConfigError
+from assay.runtime.jobs import JobQueue
+from assay.stores.records import Namespace
+
+
+class Hub(NamedTuple):
+    """The bus, as far as sessions and workers need it.
+
+    Attributes:
+        jobs: Where work waits.
+        drop: Drops all the bus keeps of a namespace.
+    """
+
+    jobs: JobQueue
+    drop: Callable[[Namespace], Awaitable[None]]
+
+
+@asynccontextmanager
+async def open_hub(url: str) -> AsyncGenerator[Hub]:
+    """The bus at ``nats://...``.
+
+    Raises:
+        ConfigError: If it is no such URL, or the client is not installed.
+        BusError: If the server cannot be reached or used.
+    """
+    try:
+        await anyio.to_thread.run_sync(import_module, "nats")
+    except ModuleNotFoundError as missing:
+        raise ConfigError(
+            "--bus needs the package nats-py: pip install 'assay[distributed]'"
+        ) from missing
+    from assay.runtime.nats.queue import NatsQueue  # noqa: PLC0415  # heavy
+    from assay.runtime.nats.streams import open_nats, purge  # noqa: PLC0415
+
+    async with open_nats(url) as connection:
+
+        async def drop(namespace: Namespace) -> None:
+            await purge(connection, namespace)
+
+        yield Hub(jobs=NatsQueue(connection), drop=drop)

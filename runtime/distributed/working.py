@@ -1,0 +1,81 @@
+"""Working beside something else: jobs are done as long as a block runs, and none is lost at its end."""
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+
+import anyio
+
+from assay.errors import ConfigError
+from assay.runtime.distributed.worker import Told, Worker
+from assay.runtime.facade import Runtime
+from assay.runtime.jobs import JobKind, JobQueue
+from assay.runtime.task_groups import tasks_beside
+
+
+@asynccontextmanager
+async def working(
+    runtime: Runtime,
+    *,
+    kinds: Sequence[JobKind],
+    concurrency: int,
+    patience: float,
+    told: Told | None = None,
+) -> AsyncGenerator[Worker]:
+    """Do jobs for the length of the block.
+
+    At its end no more are taken; those begun have time to end, then they are handed back, and other
+    workers go on with them.
+
+    Args:
+        runtime: With a bus.
+        kinds: What is done.
+        concurrency: Jobs of each kind at once.
+        patience: Seconds the jobs under way have to end.
+        told: Told of each job that has ended.
+
+    Raises:
+        ConfigError: If the runtime has no bus.
+        BusError: If the bus cannot be used any more.
+    """
+    if runtime.jobs is None:
+        raise ConfigError("whoever works needs a bus: give --bus nats://...")
+    worker = Worker(runtime, runtime.model, told=told)
+    work = _Work(worker, runtime.jobs, kinds, concurrency)
+    async with tasks_beside() as group:
+        group.start_soon(work.run, group.cancel_scope)
+        try:
+            yield worker
+        finally:
+            work.stopping.set()
+            with anyio.move_on_after(patience, shield=True):
+                await work.ended.wait()
+            worker.let_go()
+            group.cancel_scope.cancel()
+    if work.failure is not None:
+        raise work.failure
+
+
+class _Work:
+    """The task that works: what ends it ends the block, too."""
+
+    def __init__(
+        self, worker: Worker, jobs: JobQueue, kinds: Sequence[JobKind], concurrency: int
+    ) -> None:
+        self.stopping = anyio.Event()
+        self.ended = anyio.Event()
+        self.failure: Exception | None = None
+        self._worker = worker
+        self._jobs = jobs
+        self._kinds = kinds
+        self._concurrency = concurrency
+
+    async def run(self, block: anyio.CancelScope) -> None:
+        try:
+            await self._worker.run(
+                self._jobs, self._kinds, concurrency=self._concurrency, stopping=self.stopping
+            )
+        except Exception as error:  # noqa: BLE001  # raised by the block
+            self.failure = error
+            block.cancel()
+        finally:
+            self.ended.set()
