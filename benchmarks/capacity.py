@@ -43,6 +43,7 @@ class Units(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     turn_bytes: Annotated[Amount, Meta(description="a turn: journal, archive, lease")]
     cache_row_bytes: Annotated[Amount, Meta(description="a cached answer")]
     turn_wal_bytes: Annotated[Amount, Meta(description="log written in a turn")]
+    turn_entries: Annotated[Amount, Meta(description="journal entries of a turn, each told once")]
     turn_evaluations: Annotated[Amount, Meta(description="evaluations of the guard in a turn")]
     turn_rounds: Annotated[Amount, Meta(description="model calls one after another in a turn")]
     turn_worker_cpu_ms: Annotated[Amount, Meta(description="processor of a worker, a turn")]
@@ -50,9 +51,11 @@ class Units(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     worker_mb: Annotated[Amount, Meta(description="resident memory of a worker")]
     backend_mb: Annotated[Amount, Meta(description="own memory of a database connection")]
     bus_messages_per_s: Annotated[
-        Positive, Meta(description="acknowledged messages of one JetStream server")
+        Positive, Meta(description="kept by a stream on files, one client")
     ]
     bus_message_cpu_us: Annotated[Amount, Meta(description="processor of NATS, a message")]
+    bus_jobs_per_s: Annotated[Positive, Meta(description="submitted and done by one client, empty")]
+    bus_job_cpu_us: Annotated[Amount, Meta(description="processor of NATS, a job")]
 
 
 class Assumptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -87,9 +90,9 @@ class Assumptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     node_wal_mb_s: Annotated[Positive, Meta(description="log a primary writes and ships")] = 200.0
     worker_slots: Annotated[Positive, Meta(description="turns in flight in a worker")] = 64.0
     worker_connections: Annotated[Amount, Meta(description="of a worker to PostgreSQL")] = 8.0
-    turn_messages: Annotated[
-        Amount, Meta(description="job, acknowledgement, answer and news of a turn")
-    ] = 8.0
+    queued_share: Annotated[
+        Share, Meta(description="of evaluations that are jobs of their own")
+    ] = 0.0
 
 
 class Case(NamedTuple):
@@ -141,12 +144,13 @@ class Need(msgspec.Struct, frozen=True, kw_only=True):
     database_scarcest: Annotated[str, Meta(description="what most primaries are needed for")]
     database_nodes: Annotated[int, Meta(description="primaries x replication")]
     disk_tb: Annotated[float, Meta(description="of all copies, with headroom")]
-    bus_messages_per_s: Annotated[float, Meta(description="turns/s x messages of a turn")]
+    bus_jobs_per_s: Annotated[float, Meta(description="turns/s x (1 + evaluations x queued share)")]
+    bus_messages_per_s: Annotated[float, Meta(description="turns/s x journal entries")]
     bus_cores: Annotated[
-        float, Meta(description="messages/s x replication x processor of a message")
+        float, Meta(description="(jobs/s and messages/s x processor of each) x replication")
     ]
     bus_nodes: Annotated[
-        int, Meta(description="messages/s x replication over a server's / headroom; replication")
+        int, Meta(description="cores over a node's / headroom, at least the replication")
     ]
 
 
@@ -167,7 +171,10 @@ def needed(case: Case, units: Units, given: Assumptions) -> Need:
         "log": (wal, given.node_wal_mb_s),
     }
     primaries = _most(*demands.values(), headroom=given.headroom)
-    messages = turns * given.turn_messages
+    jobs = turns * (1 + given.evaluations * given.queued_share)
+    messages = turns * units.turn_entries
+    bus = jobs * units.bus_job_cpu_us + messages * units.bus_message_cpu_us
+    bus_cores = bus * given.replication / 1e6
     worker_gb = workers * units.worker_mb * MB / GB
     return Need(
         turns_per_s=turns,
@@ -187,13 +194,11 @@ def needed(case: Case, units: Units, given: Assumptions) -> Need:
         database_scarcest=max(demands, key=lambda name: demands[name][0] / demands[name][1]),
         database_nodes=primaries * given.replication,
         disk_tb=disk / TB * given.replication / given.headroom,
+        bus_jobs_per_s=jobs,
         bus_messages_per_s=messages,
-        bus_cores=messages * given.replication * units.bus_message_cpu_us / 1e6,
+        bus_cores=bus_cores,
         bus_nodes=max(
-            given.replication,
-            _most(
-                (messages * given.replication, units.bus_messages_per_s), headroom=given.headroom
-            ),
+            given.replication, _most((bus_cores, given.node_cores), headroom=given.headroom)
         ),
     )
 

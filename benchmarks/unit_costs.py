@@ -15,10 +15,11 @@ import os
 import platform
 import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import anyio
 import msgspec
@@ -37,6 +38,8 @@ from turn_cpu import FACTS, IMPORTED, Meter, MeteredEmbedder, MeteredModel
 
 from assay.guards.protocols import Ledger
 from assay.runtime.clock import SystemClock
+from assay.runtime.distributed.hub import open_hub
+from assay.runtime.jobs import Job
 from assay.runtime.session import Session
 from assay.runtime.wiring import open_runtime
 from assay.stores.postgres.bank import open_postgres_bank
@@ -48,7 +51,9 @@ NAMESPACE_RECORDS = 1_000
 WARM_UP = 10
 LOGGED = 10
 MESSAGES = 5_000
-CALLERS = 64
+JOBS = 500
+TENANTS = 8
+CALLERS = 32
 MESSAGE_BYTES = 300
 BATCH = 500
 
@@ -131,6 +136,7 @@ async def turn_costs(server: Server, url: str, turns: int) -> dict[str, float]:
         "turn_wal_bytes": log,
         "turn_evaluations": guarded.evaluations / turns,
         "turn_rounds": guarded.rounds / turns + 1,
+        "turn_entries": spent["entries"],
         "turn_worker_cpu_ms": 1000 * spent["worker_cpu"],
         "turn_database_cpu_ms": 1000 * spent["database_cpu"],
         "worker_mb": resident_mb(os.getpid()),
@@ -153,6 +159,7 @@ async def state(server: Server, meter: Meter) -> dict[str, float]:
         "turn_size": await server.size(TURN_TABLES),
         "cache_size": await server.size(CACHE_TABLES),
         "cache_rows": await server.rows("cache"),
+        "entries": await server.rows("journal"),
         "worker_cpu": time.process_time() - meter.seconds,
         "database_cpu": cpu_seconds(server.pid),
     }
@@ -177,28 +184,64 @@ async def backends_of(server: Server) -> list[int]:
 
 
 async def bus_costs(running: Running) -> dict[str, float]:
-    """Acknowledged messages a second into a stream on files, and what one costs the server."""
+    """What a message kept in a stream on files costs the server, and what a whole job does."""
     nats = import_module("nats")  # heavy, as everywhere
     client = await nats.connect(running.url)
     stream = client.jetstream()
     await stream.add_stream(name="costs", subjects=["costs.>"])
     body = b"x" * MESSAGE_BYTES
 
-    async def call(first: int) -> None:
-        for number in range(first, MESSAGES, CALLERS):
-            await stream.publish(f"costs.{number}", body, headers={"Nats-Msg-Id": str(number)})
+    async def publish(number: int) -> None:
+        await stream.publish(f"costs.{number}", body, headers={"Nats-Msg-Id": str(number)})
 
-    burnt, start = cpu_seconds(running.pid), time.perf_counter()
+    message = await each_costs(running.pid, publish, MESSAGES)
+    await client.close()
+    async with open_hub(running.url) as hub, anyio.create_task_group() as group:
+        stopping = anyio.Event()
+
+        async def submit(number: int) -> None:
+            namespace = Namespace(f"n{number % TENANTS}")
+            job = Job(f"job{number}", "turn", namespace, namespace, body)
+            await hub.jobs.submit(job, deadline=60.0)
+
+        group.start_soon(
+            partial(hub.jobs.work, ["turn"], echo, concurrency=CALLERS, stopping=stopping)
+        )
+        job = await each_costs(running.pid, submit, JOBS)
+        stopping.set()
+    return {
+        "bus_messages_per_s": message.a_second,
+        "bus_message_cpu_us": message.cpu_us,
+        "bus_jobs_per_s": job.a_second,
+        "bus_job_cpu_us": job.cpu_us,
+    }
+
+
+async def echo(job: Job, _: Callable[[bytes], None]) -> bytes:
+    """Do a job of no work."""
+    return job.payload
+
+
+class Costs(NamedTuple):
+    """How many of one kind were done a second, and the processor time of the server for each."""
+
+    a_second: float
+    cpu_us: float
+
+
+async def each_costs(pid: int, work: Callable[[int], Awaitable[None]], count: int) -> Costs:
+    """Do something many times, several at once."""
+
+    async def call(first: int) -> None:
+        for number in range(first, count, CALLERS):
+            await work(number)
+
+    burnt, start = cpu_seconds(pid), time.perf_counter()
     async with anyio.create_task_group() as group:
         for caller in range(CALLERS):
             group.start_soon(call, caller)
     seconds = time.perf_counter() - start
-    burnt = cpu_seconds(running.pid) - burnt
-    await client.close()
-    return {
-        "bus_messages_per_s": MESSAGES / seconds,
-        "bus_message_cpu_us": 1e6 * burnt / MESSAGES,
-    }
+    return Costs(count / seconds, 1e6 * (cpu_seconds(pid) - burnt) / count)
 
 
 async def measured(turns: int, records: int) -> dict[str, float | str]:

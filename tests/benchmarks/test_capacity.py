@@ -22,6 +22,7 @@ ROUND = Units(
     turn_bytes=10_000,
     cache_row_bytes=1_000,
     turn_wal_bytes=50_000,
+    turn_entries=8,
     turn_evaluations=4,
     turn_rounds=3,
     turn_worker_cpu_ms=10,
@@ -30,6 +31,8 @@ ROUND = Units(
     backend_mb=5,
     bus_messages_per_s=2_000,
     bus_message_cpu_us=100,
+    bus_jobs_per_s=500,
+    bus_job_cpu_us=1_000,
 )
 SIMPLE = Assumptions(
     turn_records=0,
@@ -50,15 +53,15 @@ SIMPLE = Assumptions(
     worker_slots=100,
 )
 
+OTHERWISE = {"measured_on", "command", "bus_messages_per_s", "bus_jobs_per_s"}
 amounts = st.floats(0, 1e5)
 units = st.builds(
     Units,
     measured_on=st.just("nowhere"),
     command=st.just("none"),
     bus_messages_per_s=st.floats(1, 1e5),
-    **dict.fromkeys(
-        set(Units.__struct_fields__) - {"measured_on", "command", "bus_messages_per_s"}, amounts
-    ),
+    bus_jobs_per_s=st.floats(1, 1e5),
+    **dict.fromkeys(set(Units.__struct_fields__) - OTHERWISE, amounts),
 )
 positive = st.floats(0.1, 1e3)
 shares = st.floats(0, 1)
@@ -98,8 +101,10 @@ def test_a_case_reckoned_by_hand() -> None:
     # 3,043 GB in nodes of 100 GB used to a half
     assert (need.database_scarcest, need.database_primaries) == ("memory", 61)
     assert need.database_nodes == 183
-    # 800 messages/s, three times, 2,000/s at half
-    assert (need.bus_messages_per_s, need.bus_nodes) == (800, 3)
+    # 100 jobs/s of 1 ms and 800 messages/s of 0.1 ms, three times
+    assert (need.bus_jobs_per_s, need.bus_messages_per_s) == (100, 800)
+    assert need.bus_cores == pytest.approx(0.54)
+    assert need.bus_nodes == 3
 
 
 @given(cases, units, assumptions)
