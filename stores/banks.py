@@ -76,3 +76,17 @@ def _require_driver() -> None:
         raise ConfigError(
             "a bank in PostgreSQL needs the package asyncpg: pip install 'assay[distributed]'"
         ) from missing
+
+
+async def embedder_of(url: str) -> str | None:
+    """Name of the embedder that a bank in a database is bound to; ``None``: it is new.
+
+    Raises:
+        ConfigError: If the driver is not installed.
+        StoreError: If the database cannot be used.
+    """
+    _require_driver()
+    from assay.stores.postgres.database import Postgres  # noqa: PLC0415  # heavy
+
+    async with Postgres(url) as database:
+        return await database.meta("embedder")

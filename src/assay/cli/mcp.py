@@ -1,17 +1,17 @@
 """``assay mcp``: guarded memory for any MCP client, on standard input and output."""
 
 from importlib import import_module
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from assay.cli.options import BaseUrlOption, EmbedderOption, ModelOption
+from assay.cli.places import GivenBank, bank_at
 from assay.errors import ConfigError
 
 
 def mcp(
-    bank: Annotated[Path, typer.Option(help="The bank; created if it is not there.")],
+    bank: GivenBank,
     user: Annotated[str, typer.Option(help="Whose memory.")] = "me",
     model: ModelOption = "local",
     base_url: BaseUrlOption = None,
@@ -34,7 +34,7 @@ def mcp(
                 f"assay mcp needs the package {missing.name}: pip install 'assay[mcp]'"
             ) from missing
         async with assay.open_runtime(
-            model=model, base_url=base_url, bank=bank, embedder=embedder
+            model=model, base_url=base_url, bank=bank_at(bank), embedder=embedder
         ) as runtime:
             await adapter.make_server(runtime, user=user).run_stdio_async()
 

@@ -10,6 +10,7 @@ import typer
 
 from assay.cli.embedders import embedder_for, mismatch_names_the_option
 from assay.cli.options import BankEmbedderOption, JsonOption
+from assay.cli.places import BankPlace, existing_bank
 from assay.errors import AssayError, ConfigError, RecordNotFound
 
 if TYPE_CHECKING:
@@ -23,14 +24,10 @@ _OUTSIDE = (
     "a backup restored over this bank leaves out what was erased from it"
 )
 
-BankOption = Annotated[
-    Path | None, typer.Option(help="Folder of the bank; default: the one of assay chat.")
-]
-
 
 def erase(  # noqa: PLR0913  # a command's options
     *,
-    bank: BankOption = None,
+    bank: BankPlace = None,
     subject: Annotated[str, typer.Option(help="All that is kept of this user.")] = "",
     tenant: Annotated[
         str, typer.Option(help="All users of this tenant; with --subject: that one.")
@@ -43,14 +40,16 @@ def erase(  # noqa: PLR0913  # a command's options
     """Erase a user, a tenant or a record from a bank for good, and print the receipt."""
     import anyio  # noqa: PLC0415  # --help stays fast
 
+    from assay.stores.banks import shown  # noqa: PLC0415
+
     if not (subject or tenant or record):
         raise ConfigError("nothing to erase: pass --subject, --tenant or --record")
     if record and tenant:
         raise ConfigError("--record goes with --subject or alone, not with --tenant")
-    place = _place(bank)
+    place = existing_bank(bank)
     chosen = embedder_for(place, embedder)
     what = f"record {record}" if record else f"all of {subject or f'tenant {tenant}'}"
-    if not yes and not _agreed(f"Erase {what} from {place} for good?"):
+    if not yes and not _agreed(f"Erase {what} from {shown(place)} for good?"):
         raise typer.Exit(1)
 
     async def run() -> "list[Receipt]":
@@ -68,7 +67,7 @@ def erase(  # noqa: PLR0913  # a command's options
 
 def export(
     *,
-    bank: BankOption = None,
+    bank: BankPlace = None,
     subject: Annotated[str, typer.Option(help="Of which user.", show_default=False)],
     tenant: Annotated[str, typer.Option(help="Of a service with tenants: whose user.")] = "",
     embedder: BankEmbedderOption = None,
@@ -80,7 +79,7 @@ def export(
     from assay.cli.consent import say_forbidden  # noqa: PLC0415
     from assay.runtime.exporting import SubjectExport, export_subject  # noqa: PLC0415
 
-    place = _place(bank)
+    place = existing_bank(bank)
     chosen = embedder_for(place, embedder)
 
     async def run() -> SubjectExport:
@@ -103,7 +102,7 @@ def _agreed(question: str) -> bool:
 
 
 @asynccontextmanager
-async def _opened(bank: Path, embedder: str) -> "AsyncGenerator[Runtime]":
+async def _opened(bank: Path | str, embedder: str) -> "AsyncGenerator[Runtime]":
     from assay.runtime.wiring import open_runtime  # noqa: PLC0415
 
     async with open_runtime(
@@ -136,17 +135,6 @@ def _known(tenant: str, subject: str) -> "Namespace":
         return namespace_of(tenant, subject) if tenant else checked_user(subject)
     except ValueError as error:
         raise ConfigError(str(error)) from error
-
-
-def _place(bank: Path | None) -> Path:
-    """The bank's folder; a bank is not made to have something erased from it."""
-    from assay.runtime.paths import bank_path  # noqa: PLC0415
-    from assay.stores.bank import FILE_NAME  # noqa: PLC0415
-
-    path = bank or bank_path()
-    if not (path / FILE_NAME).exists():
-        raise ConfigError(f"no bank at {str(path)!r}; give the folder of one with --bank")
-    return path
 
 
 def _print(receipts: "list[Receipt]", *, as_json: bool) -> None:

@@ -8,6 +8,7 @@ import typer
 from assay.cli.consent import say_forbidden
 from assay.cli.embedders import embedder_for
 from assay.cli.options import BankEmbedderOption, JsonOption
+from assay.cli.places import GivenBank, bank_at, existing_bank
 from assay.errors import ConfigError
 
 _KNOWN = "jsonl, mem0, langgraph or chat"
@@ -17,7 +18,7 @@ def import_memories(  # noqa: PLR0913, PLR0917  # one parameter per option
     source: Annotated[
         Path, typer.Argument(help="A mem0 or LangGraph store export, JSON lines, or a chat log.")
     ],
-    bank: Annotated[Path, typer.Option(help="The bank; created if it is not there.")],
+    bank: GivenBank,
     user: Annotated[str, typer.Option(help="Whose memory; without it, as the file says.")] = "",
     kind: Annotated[
         str, typer.Option("--format", help=f"{_KNOWN}; without it, by what the file looks like.")
@@ -43,6 +44,7 @@ def import_memories(  # noqa: PLR0913, PLR0917  # one parameter per option
     import assay  # noqa: PLC0415
     from assay.runtime.exchange.formats import FORMATS, read  # noqa: PLC0415
     from assay.runtime.exchange.importing import WRITERS, take_in  # noqa: PLC0415
+    from assay.stores.banks import shown  # noqa: PLC0415
 
     if kind and kind not in FORMATS:
         raise ConfigError(f"--format: expected {_KNOWN}, got {kind!r}")
@@ -50,11 +52,12 @@ def import_memories(  # noqa: PLR0913, PLR0917  # one parameter per option
         raise ConfigError(f"--writer: expected one of {', '.join(WRITERS)}, got {writer!r}")
     contents = read(source.read_bytes(), source.name, kind or None)
 
-    chosen = embedder_for(bank, embedder)
+    place = bank_at(bank)
+    chosen = embedder_for(place, embedder)
 
     async def run() -> tuple[int, int]:
         async with assay.open_runtime(
-            model=assay.ScriptedModel(), bank=bank, embedder=chosen
+            model=assay.ScriptedModel(), bank=place, embedder=chosen
         ) as runtime:
             return await take_in(runtime, contents, user=user, writer=writer)
 
@@ -63,11 +66,11 @@ def import_memories(  # noqa: PLR0913, PLR0917  # one parameter per option
         told = {"format": contents.format, "records": records, "turns": turns}
         typer.echo(msgspec.json.encode(told))
     else:
-        typer.echo(f"{contents.format}: {records} records and {turns} turns are in {bank}")
+        typer.echo(f"{contents.format}: {records} records and {turns} turns are in {shown(place)}")
 
 
 def export_memories(
-    bank: Annotated[Path, typer.Option(help="The bank.")],
+    bank: GivenBank,
     user: Annotated[str, typer.Option(help="Whose memories.")],
     kind: Annotated[str, typer.Option("--format", help="jsonl, mem0 or langgraph.")] = "jsonl",
     out: Annotated[Path | None, typer.Option(help="File to write; default: print.")] = None,
@@ -81,14 +84,12 @@ def export_memories(
 
     if kind not in FORMATS:
         raise ConfigError(f"--format: expected jsonl, mem0 or langgraph, got {kind!r}")
-    if not bank.exists():
-        raise ConfigError(f"no bank at {bank}; expected the folder of one")
-
-    chosen = embedder_for(bank, embedder)
+    place = existing_bank(bank)
+    chosen = embedder_for(place, embedder)
 
     async def run() -> "list[assay.MemoryRecord]":
         async with assay.open_runtime(
-            model=assay.ScriptedModel(), bank=bank, embedder=chosen
+            model=assay.ScriptedModel(), bank=place, embedder=chosen
         ) as runtime:
             return await runtime.memories(user)
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from assay.cli.options import BankEmbedderOption, JsonOption
+from assay.cli.places import existing_bank
 
 if TYPE_CHECKING:
     from assay.runtime.replaying import Replayed
@@ -15,7 +16,7 @@ _SHOWN = 60
 
 
 def journal(  # noqa: PLR0913  # one parameter per option
-    bank: Annotated[Path, typer.Argument(help="Folder of the bank.")],
+    bank: Annotated[str, typer.Argument(help="Folder of the bank, or postgresql://...")],
     *,
     cassette: Annotated[
         Path | None,
@@ -36,21 +37,23 @@ def journal(  # noqa: PLR0913  # one parameter per option
     import anyio  # noqa: PLC0415  # --help stays fast
 
     from assay.cli.embedders import embedder_for, mismatch_names_the_option  # noqa: PLC0415
-    from assay.errors import ConfigError  # noqa: PLC0415
-    from assay.stores.bank import FILE_NAME  # noqa: PLC0415
 
-    if not (bank / FILE_NAME).exists():
-        raise ConfigError(f"no bank at {str(bank)!r}; `assay chat --bank PATH` makes one")
+    place = existing_bank(bank)
     with mismatch_names_the_option():
-        chosen = embedder_for(bank, embedder)
-        found = anyio.run(_replayed, bank, cassette, user, guard, chosen, seed)
+        chosen = embedder_for(place, embedder)
+        found = anyio.run(_replayed, place, cassette, user, guard, chosen, seed)
     _show(found, as_json=as_json)
     if found.divergences:
         raise typer.Exit(_DIVERGED)
 
 
 async def _replayed(  # noqa: PLR0913, PLR0917  # anyio.run passes positions only
-    bank: Path, cassette: Path | None, user: str, guard: str | None, embedder: str, seed: int
+    bank: Path | str,
+    cassette: Path | None,
+    user: str,
+    guard: str | None,
+    embedder: str,
+    seed: int,
 ) -> "Replayed":
     from assay.runtime.settings import Settings  # noqa: PLC0415
     from assay.runtime.wiring import open_runtime  # noqa: PLC0415

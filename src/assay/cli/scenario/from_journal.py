@@ -6,10 +6,13 @@ from typing import Annotated
 import typer
 
 from assay.cli.options import EmbedderOption
+from assay.cli.places import existing_bank
 
 
 def from_journal(  # noqa: PLR0913  # one parameter per option
-    bank: Annotated[Path, typer.Argument(metavar="BANK", help="Folder of the bank.")],
+    bank: Annotated[
+        str, typer.Argument(metavar="BANK", help="Folder of the bank, or postgresql://...")
+    ],
     *,
     user: Annotated[str, typer.Option(help="Whose conversation.")],
     out: Annotated[Path, typer.Option(help="The .toml or .jsonl file to write.")],
@@ -36,7 +39,7 @@ def from_journal(  # noqa: PLR0913  # one parameter per option
     from assay.cli.scenario.taking import Taking, take  # noqa: PLC0415
 
     with mismatch_names_the_option():
-        taking = Taking(bank, user, out, session, turn, model, embedder)
+        taking = Taking(existing_bank(bank), user, out, session, turn, model, embedder)
         told, is_same = anyio.run(take, taking)
     typer.echo(told, err=True)
     if not is_same:

@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 import anyio.to_thread
 
-from assay.errors import ConfigError
 from assay.runtime.limits import checked_user
 from assay.runtime.settings import Settings
 from assay.runtime.wiring import open_runtime
@@ -16,13 +15,12 @@ from assay.scenarios.cases.playing import play
 from assay.scenarios.cases.recording import RecordingModel
 from assay.scenarios.cases.telling import told
 from assay.scenarios.cases.writing import checked_target, write_case
-from assay.stores.bank import FILE_NAME, VECTORS_NAME
 
 
 class Taking(NamedTuple):
     """What the command line asked for."""
 
-    bank: Path
+    bank: Path | str
     user: str
     out: Path
     session: str | None
@@ -35,13 +33,9 @@ async def take(taking: Taking) -> tuple[str, bool]:
     """Write the scenario and its cassette; gives what to tell, and whether it replays the same.
 
     Raises:
-        ConfigError: If there is no bank.
         ScenarioError: If there is no such conversation, or the file is there already.
     """
     checked_target(taking.out)
-    # Opening would make one; with its vectors only, opening tells what is missing.
-    if not any((taking.bank / name).exists() for name in (FILE_NAME, VECTORS_NAME)):
-        raise ConfigError(f"no bank at {str(taking.bank)!r}; `assay chat --bank PATH` makes one")
     wanted = Wanted(
         user=checked_user(taking.user),
         session=taking.session,
