@@ -72,7 +72,7 @@ class PostgresArchive:
         found: list[list[ArchiveTurn]] = [[] for _ in texts]
         if checked_limit(limit) and questions.words:
             for question, body in await self._database.fetch(_SEARCH, namespace, *questions, limit):
-                found[question].append(opened(ArchiveTurn, body))
+                found[int(question)].append(opened(ArchiveTurn, body))
         return found
 
     async def all(self, namespace: Namespace) -> list[ArchiveTurn]:

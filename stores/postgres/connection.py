@@ -1,7 +1,7 @@
 """The one place that knows the driver: how connections are made, and what of them others see."""
 
 import struct
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, Protocol, TypeAlias, cast
 
@@ -89,6 +89,30 @@ class Connection(Protocol):
         """A transaction, not yet begun."""
         ...
 
+    async def copy_from_table(
+        self,
+        table: str,
+        *,
+        output: Callable[[bytes], Awaitable[None]],
+        columns: Sequence[str],
+        format: str,  # noqa: A002 - the driver's
+        timeout: float,  # noqa: ASYNC109 - the driver's
+    ) -> str:
+        """Copy a table out, in pieces of any size."""
+        ...
+
+    async def copy_to_table(
+        self,
+        table: str,
+        *,
+        source: AsyncIterator[bytes],
+        columns: Sequence[str],
+        format: str,  # noqa: A002 - the driver's
+        timeout: float,  # noqa: ASYNC109 - the driver's
+    ) -> str:
+        """Copy rows into a table, as ``copy_from_table`` gave them."""
+        ...
+
     async def add_listener(self, channel: str, heard: Callable[..., None]) -> None:
         """Have ``heard`` called, with arguments of the driver's, at each notification."""
         ...
@@ -132,6 +156,7 @@ async def connected(url: str) -> AsyncGenerator[Connection]:
         url, timeout=10, command_timeout=STATEMENT_SECONDS, server_settings=_SETTINGS
     )
     try:
+        await _set_up(connection)
         yield cast("Connection", connection)  # the driver is untyped
     finally:
         with anyio.move_on_after(_CLOSE_SECONDS, shield=True):

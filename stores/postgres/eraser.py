@@ -80,9 +80,13 @@ async def erase_all(connection: Connection, erasures: Sequence[Erasure]) -> list
     return [await _erase(connection, erasure) for erasure in erasures]
 
 
-async def put_replacement(connection: Connection, entry: ReplacedEntry) -> bool:
-    """Put what is left of an entry in its place, for good; tells whether it was there."""
+async def note_replacement(connection: Connection, entry: ReplacedEntry) -> None:
+    """Remember what is left of an entry, so that a restored backup is mended too."""
     await connection.execute(_NOTE_REPLACEMENT, *entry)
+
+
+async def put_replacement(connection: Connection, entry: ReplacedEntry) -> bool:
+    """Put what is left of an entry in its place; tells whether it was there."""
     key = await key_for(connection, entry.session)
     payload = key.sealed(*entry)
     return await replace_entry(
@@ -97,6 +101,8 @@ async def _erase(connection: Connection, erasure: Erasure) -> Erased:
     sources = (*erasure.record_ids, *map(turn_source, erasure.turn_ids))
     cache_rows = await forget_keys(connection, namespace, erasure.cache_keys)
     cache_rows += await forget_records(connection, namespace, sources)
+    for entry in erasure.entries:
+        await note_replacement(connection, entry)
     entries = [await put_replacement(connection, entry) for entry in erasure.entries]
     turns = await erase_turns(connection, namespace, erasure.turn_ids)
     bodies = await erase_records(connection, namespace, erasure.record_ids)

@@ -206,10 +206,10 @@ async def prepare(
     Raises:
         NewerFormat: If the bank is no longer readable by this program; nothing was written.
     """
-    if await _version(connection, name, len(migrations)) >= len(migrations):
+    if await version_of(connection, name, len(migrations)) >= len(migrations):
         return False
     await connection.execute("SELECT pg_advisory_xact_lock($1)", _LOCK)
-    version = await _version(connection, name, len(migrations))
+    version = await version_of(connection, name, len(migrations))
     for migration in migrations[version:]:
         await connection.execute(migration.sql)
     await connection.execute(
@@ -221,7 +221,7 @@ async def prepare(
     return True
 
 
-async def _version(connection: Connection, name: str, known: int) -> int:
+async def version_of(connection: Connection, name: str, known: int) -> int:
     """The bank's format; 0 for an empty database, which gets its table of formats."""
     if await connection.fetchval("SELECT to_regclass('format')") is None:
         return 0

@@ -37,6 +37,7 @@ class Stores(NamedTuple):
 
 OpenStores: TypeAlias = Callable[[], AbstractAsyncContextManager[Stores]]
 OpenBank: TypeAlias = Callable[[], AbstractAsyncContextManager[Bank]]
+FreshDatabase: TypeAlias = Callable[[], str]
 
 
 class NoonClock:
