@@ -393,6 +393,7 @@ class Bank(NamedTuple):
     """One open bank: the protocols over one place, opened and closed together.
 
     ``leases`` keep processes apart that take turns over one bank; ``None``: one process has it.
+    ``outbox`` is what others are told from; ``None``: there is nobody else.
     """
 
     store: MemoryStore
@@ -403,3 +404,4 @@ class Bank(NamedTuple):
     embedder: Embedder
     eraser: Eraser
     leases: Leases | None = None
+    outbox: Outbox | None = None

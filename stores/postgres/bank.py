@@ -10,6 +10,7 @@ from assay.stores.postgres.database import Postgres
 from assay.stores.postgres.eraser import PostgresEraser
 from assay.stores.postgres.journal import PostgresJournal
 from assay.stores.postgres.leases import PostgresLeases
+from assay.stores.postgres.outbox import PostgresOutbox
 from assay.stores.postgres.records import PostgresRecords
 from assay.stores.postgres.retriever import PostgresRetriever
 from assay.stores.postgres.vectors import PostgresIndex
@@ -47,4 +48,5 @@ async def bank_over(database: Postgres, embedder: Embedder) -> AsyncGenerator[Ba
             embedder=embedder,
             eraser=PostgresEraser(database),
             leases=PostgresLeases(database),
+            outbox=PostgresOutbox(database),
         )
