@@ -48,6 +48,8 @@ def main() -> None:
     extras = ("langgraph", "mcp", "openai-agents", "pydantic-ai")
     asked = [part for extra in extras for part in ("--extra", extra)]
     lock("clients", "pyproject.toml", "-c", "requirements/tests.txt", *asked, "--group", "clients")
+    distributed = ("--extra", "distributed", "--group", "build")
+    lock("distributed", "pyproject.toml", "-c", "requirements/tests.txt", *distributed)
     lock("docs", "pyproject.toml", "-c", "requirements/tests.txt", "--group", "docs")
     lock("browser", "pyproject.toml", "-c", "requirements/tests.txt", "--group", "browser")
 
