@@ -1,6 +1,6 @@
 """PostgreSQL's errors and the driver's as the store's errors, here and nowhere else."""
 
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import urlsplit
 
 import asyncpg  # type: ignore[import-untyped]  # as in connection.py
 
@@ -19,7 +19,8 @@ _SCHEMES = {"postgresql", "postgres"}
 
 def is_postgres(location: str) -> bool:
     """Whether a bank's place is a URL of PostgreSQL and not a folder."""
-    return location.partition("://")[0] in _SCHEMES
+    scheme, separator, _ = location.partition("://")
+    return bool(separator) and scheme in _SCHEMES
 
 
 def shown(url: str) -> str:
@@ -40,7 +41,7 @@ def shown(url: str) -> str:
         )
     user, at, host = parts.netloc.rpartition("@")
     # A password may also stand among the options; none of them is needed to tell banks apart.
-    return urlunsplit((parts.scheme, f"{user.partition(':')[0]}{at}{host}", parts.path, "", ""))
+    return f"{parts.scheme}://{user.partition(':')[0]}{at}{host}{parts.path}"
 
 
 def is_passing(error: BaseException) -> bool:

@@ -210,25 +210,28 @@ async def _new(
     """
     owners = [held[record.namespace].number for record in records]
     rows = await connection.fetch(_KNOWN, owners, [record.id for record in records])
+    bodies: dict[int, bytes | None] = {int(place) - 1: body for place, body in rows}
     known: dict[tuple[Namespace, RecordId], MemoryRecord] = {}
-    for place, body in rows:
-        record = records[int(place) - 1]
-        if body is None:
-            raise ConflictingWrite(f"record {record.id!r} was erased and may not come back")
-        known[record.namespace, record.id] = opened(MemoryRecord, body)
-
-    new: list[_Numbered] = []
     versions = Counter({namespace: row.version for namespace, row in held.items()})
-    for owner, record in zip(owners, records, strict=True):
+    new: list[_Numbered] = []
+    for place, record in enumerate(records):
         key = record.namespace, record.id
-        if key not in known:
+        if place in bodies:
+            known[key] = _standing(record.id, bodies[place])
+        elif key not in known:
             known[key] = record
             versions[record.namespace] += 1
-            new.append(_Numbered(owner, versions[record.namespace], record))
+            new.append(_Numbered(owners[place], versions[record.namespace], record))
         # Compared as values: a later release may write more fields for the same record.
-        elif known[key] != record:
+        if known[key] != record:
             raise ConflictingWrite(f"record {record.id!r} exists with other content")
     return new
+
+
+def _standing(record_id: RecordId, body: bytes | None) -> MemoryRecord:
+    if body is None:
+        raise ConflictingWrite(f"record {record_id!r} was erased and may not come back")
+    return opened(MemoryRecord, body)
 
 
 async def _insert(connection: Connection, new: Sequence[_Numbered]) -> None:

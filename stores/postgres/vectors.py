@@ -123,6 +123,10 @@ class PostgresIndex:
         )
         return [Ranked(RecordId(record_id), score) for *_, record_id, score in rows if record_id]
 
+    def is_approximate(self, namespace: Namespace) -> bool:
+        """Whether a namespace is searched by an index of its own, which may miss a little."""
+        return self._large.number(namespace) is not None
+
     async def searched(
         self,
         namespace: Namespace,
