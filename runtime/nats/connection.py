@@ -6,7 +6,6 @@ from contextlib import asynccontextmanager, contextmanager
 from typing import NamedTuple, TypeVar
 
 import anyio
-import msgspec
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.errors import (
@@ -32,6 +31,7 @@ _REQUEST_SECONDS = 2.0
 _RETRY_SECONDS = 0.2
 _CLOSE_SECONDS = 2.0
 _FULL = 10077
+_SHORT_REPLY = 9
 
 _T = TypeVar("_T")
 _FAILED = (Error, OSError)
@@ -55,6 +55,10 @@ class StreamFull(BusError):
         self.same = same
 
 
+class BusClosed(BusError):
+    """The connection is closed for good; it will not come back."""
+
+
 class Message(NamedTuple):
     """What came over a subject.
 
@@ -69,6 +73,13 @@ class Message(NamedTuple):
     data: bytes
     headers: Mapping[str, str]
     reply: str
+
+    @property
+    def attempt(self) -> int:
+        """How often a consumer has handed it out, this time included."""
+        # $JS.ACK.STREAM.CONSUMER.ATTEMPT..., or the same with domain and account after $JS.ACK
+        tokens = self.reply.split(".")
+        return int(tokens[4] if len(tokens) == _SHORT_REPLY else tokens[6])
 
 
 class Connection:
@@ -106,12 +117,21 @@ class Connection:
         for scope in self._asking:
             scope.cancel()
 
+    def new_inbox(self) -> str:
+        """A subject that nobody else knows."""
+        return self._client.new_inbox()
+
     async def reconnected(self) -> None:
         """Wait for the next time the connection is made anew."""
         await self._back.wait()
 
     async def publish(
-        self, subject: str, data: bytes = b"", *, headers: dict[str, str] | None = None
+        self,
+        subject: str,
+        data: bytes = b"",
+        *,
+        headers: dict[str, str] | None = None,
+        reply: str = "",
     ) -> None:
         """Tell whoever listens now; lost if nobody does, or while the server is away.
 
@@ -119,7 +139,7 @@ class Connection:
             BusError: If it is larger than the server takes, or the connection is closed.
         """
         try:
-            await self._client.publish(subject, data, headers=headers)
+            await self._client.publish(subject, data, reply, headers)
         except _AWAY:
             return
         except _FAILED as error:
@@ -179,25 +199,6 @@ class Connection:
                 return None
             raise
 
-    async def take_one(self, stream: str, consumer: str) -> Message | None:
-        """The next waiting message of a consumer, at once; ``None``: none waits, or the server is away.
-
-        It has to be acknowledged through its ``reply``; otherwise it comes again.
-        """
-        subject = f"$JS.API.CONSUMER.MSG.NEXT.{stream}.{consumer}"
-        request = msgspec.json.encode({"batch": 1, "no_wait": True})
-        try:
-            with self._until_lost():
-                answer = await self._client.request(subject, request, timeout=_REQUEST_SECONDS)
-                message = _message(answer)
-                return None if "Status" in message.headers else message
-        except _AWAY:
-            pass
-        except _FAILED as error:
-            raise self._mapped("take a job", error) from error
-        await self._pause()
-        return None
-
     async def acknowledge(self, reply: str, word: bytes = b"+ACK") -> None:
         """Say what became of a message and have it confirmed; if the server stays away it comes again."""
 
@@ -255,7 +256,7 @@ class Connection:
         deadline = anyio.current_time() + patience
         while True:
             try:
-                with self._until_lost():
+                with self.until_lost():
                     return await ask()
             except _AWAY as error:
                 if _is_full(error) or anyio.current_time() >= deadline:
@@ -265,7 +266,7 @@ class Connection:
             await self._pause()
 
     @contextmanager
-    def _until_lost(self) -> Generator[None]:
+    def until_lost(self) -> Generator[None]:
         """Leave the block when the connection breaks: what it awaits will not come."""
         with anyio.CancelScope() as scope:
             self._asking.add(scope)
@@ -285,7 +286,7 @@ class Connection:
                 f"{self.shown} takes; raise max_payload in the server's configuration"
             )
         if isinstance(error, ConnectionClosedError):
-            return BusError(f"the connection to the bus at {self.shown} is closed; open it again")
+            return BusClosed(f"the connection to the bus at {self.shown} is closed; open it again")
         if isinstance(error, APIError) and _is_full(error):
             description = str(error.description)
             return StreamFull(

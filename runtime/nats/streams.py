@@ -37,13 +37,15 @@ class Limits(NamedTuple):
         waiting: Jobs that wait or are under way, of all tenants.
         waiting_of_one: Of one tenant and kind; exceeded by at most one job per submitter at once.
         silence: Seconds without a sign of life after which a job is given to another worker.
-        tries: Times a job may fail before it is a dead letter.
+        tries: Times a job is tried before it is a dead letter.
+        pause: Seconds before the second try; doubled before each further one.
     """
 
     waiting: int = 100_000
     waiting_of_one: int = 1_000
     silence: float = 10.0
     tries: int = 5
+    pause: float = 0.25
 
 
 DEFAULT_LIMITS = Limits()
@@ -102,6 +104,15 @@ def subject(prefix: str, what: Kept, namespace: Namespace, name: str) -> str:
 def consumer_name(kind: JobKind, tenant_token: str) -> str:
     """Name of the consumer that hands out a tenant's jobs of a kind."""
     return f"{kind}-{hashlib.sha256(tenant_token.encode()).hexdigest()[:32]}"
+
+
+def kind_named(name: str) -> JobKind | None:
+    """The kind of job of this name, as subjects have it."""
+    match name:
+        case "turn" | "evaluation" | "replay":
+            return name
+        case _:
+            return None
 
 
 async def purge(connection: Connection, namespace: Namespace) -> None:

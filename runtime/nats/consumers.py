@@ -1,0 +1,99 @@
+"""Who hands out jobs: one consumer of the stream for each tenant and kind of job."""
+
+from typing import NamedTuple
+
+from nats.js import JetStreamContext, api
+
+from assay.runtime.jobs import Job, JobKind
+from assay.runtime.nats.connection import Connection
+from assay.runtime.nats.streams import Limits, consumer_name, kind_named, stream_name, token
+
+_IDLE_SECONDS = 3600.0
+_PAGE = 256
+
+
+class Share(NamedTuple):
+    """The jobs of one kind of one tenant.
+
+    Attributes:
+        kind: Of the jobs.
+        tenant: Token of the tenant in subjects.
+    """
+
+    kind: JobKind
+    tenant: str
+
+
+def share_of(job: Job) -> Share:
+    """Where a job belongs."""
+    return Share(job.kind, token(job.tenant))
+
+
+class Consumers:
+    """The consumers of the stream of jobs.
+
+    Args:
+        connection: To the server.
+        limits: Says how long a worker may be silent.
+    """
+
+    def __init__(self, connection: Connection, limits: Limits) -> None:
+        self._connection = connection
+        self._limits = limits
+        self._stream = stream_name(connection.prefix, "jobs")
+
+    async def jobs_of(self, share: Share) -> int:
+        """Jobs of a share that wait or are under way; makes its consumer if there is none."""
+        name = consumer_name(share.kind, share.tenant)
+
+        async def there(js: JetStreamContext) -> api.ConsumerInfo:
+            return await js.consumer_info(self._stream, name)
+
+        async def made(js: JetStreamContext) -> api.ConsumerInfo:
+            add = js.add_consumer  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+            info: api.ConsumerInfo = await add(self._stream, self._config(share))
+            return info
+
+        info = await self._connection.found("look up a consumer", there)
+        if info is None:
+            info = await self._connection.stream_api("create a consumer", made)
+        return _jobs(info)
+
+    async def waiting(self, kinds: frozenset[JobKind]) -> list[Share]:
+        """Every share of these kinds with a job that waits or is under way."""
+        shares = list[Share]()
+        offset = 0
+        while page := await self._page(offset):
+            offset += len(page)
+            found = (_share(info.config) for info in page if _jobs(info))
+            shares += [share for share in found if share and share.kind in kinds]
+            if len(page) < _PAGE:
+                break
+        return shares
+
+    async def _page(self, offset: int) -> list[api.ConsumerInfo]:
+        return await self._connection.stream_api(
+            "list consumers", lambda js: js.consumers_info(self._stream, offset)
+        )
+
+    def _config(self, share: Share) -> api.ConsumerConfig:
+        name = consumer_name(share.kind, share.tenant)
+        return api.ConsumerConfig(
+            name=name,
+            durable_name=name,
+            filter_subject=f"{self._connection.prefix}.jobs.{share.kind}.{share.tenant}.>",
+            ack_policy=api.AckPolicy.EXPLICIT,
+            ack_wait=self._limits.silence,
+            max_ack_pending=-1,
+            inactive_threshold=_IDLE_SECONDS,
+        )
+
+
+def _jobs(info: api.ConsumerInfo) -> int:
+    return (info.num_pending or 0) + (info.num_ack_pending or 0)
+
+
+def _share(config: api.ConsumerConfig) -> Share | None:
+    tokens = (config.filter_subject or "").split(".")
+    kind = kind_named(tokens[2]) if len(tokens) > 3 else None  # noqa: PLR2004 - PREFIX.jobs.KIND.TENANT
+    return Share(kind, tokens[3]) if kind else None

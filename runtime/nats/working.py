@@ -1,0 +1,166 @@
+"""A worker: takes jobs, tenants in turn, and sees that each is answered or given back."""
+
+from collections.abc import Sequence
+from typing import cast
+
+import anyio
+import msgspec
+
+from assay.errors import BusError
+from assay.runtime.jobs import JobHandler, JobKind
+from assay.runtime.nats.connection import BusClosed, Connection, Message
+from assay.runtime.nats.consumers import Consumers, Share, share_of
+from assay.runtime.nats.line import Line
+from assay.runtime.nats.messages import decode_job
+from assay.runtime.nats.pulling import Puller, open_puller
+from assay.runtime.nats.streams import Limits, consumer_name, kind_named, stream_name, token
+from assay.runtime.nats.trying import GIVEN_BACK, Try
+
+_RESCAN_SECONDS = 1.0
+_HAND_BACK_SECONDS = 2.0
+
+
+class Worker:
+    """Does jobs of some kinds.
+
+    Args:
+        connection: To the server.
+        limits: Of silence and tries.
+        kinds: What it can do.
+        handler: Does one job.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        limits: Limits,
+        kinds: Sequence[JobKind],
+        handler: JobHandler,
+    ) -> None:
+        self._connection = connection
+        self._limits = limits
+        self._kinds = frozenset(kinds)
+        self._handler = handler
+        self._consumers = Consumers(connection, limits)
+        self._line: Line[Share] = Line()
+        self._taking = anyio.Lock()
+        self._news = anyio.Event()
+        self._under_way: dict[str, anyio.CancelScope] = {}
+
+    async def run(self, concurrency: int, stopping: anyio.Event) -> None:
+        """Do jobs until ``stopping`` is set and those begun are done; on cancel they are given back.
+
+        Raises:
+            BusError: If the connection is closed for good.
+        """
+        prefix = self._connection.prefix
+        try:
+            async with (
+                self._connection.receiving(f"{prefix}.wake.*.*", self._woken),
+                self._connection.receiving(f"{prefix}.cancel.*", self._withdrawn),
+                open_puller(self._connection, stream_name(prefix, "jobs")) as puller,
+                anyio.create_task_group() as helpers,
+            ):
+                helpers.start_soon(self._rescan)
+                helpers.start_soon(self._stop, stopping)
+                async with anyio.create_task_group() as slots:
+                    for _ in range(concurrency):
+                        slots.start_soon(self._slot, puller, stopping)
+                helpers.cancel_scope.cancel()
+        except BaseExceptionGroup as group:
+            raise _cause_of(group) from group
+
+    async def _slot(self, puller: Puller, stopping: anyio.Event) -> None:
+        while (message := await self._next(puller, stopping)) is not None:
+            await self._settle(message)
+
+    async def _next(self, puller: Puller, stopping: anyio.Event) -> Message | None:
+        """The next job of whose turn it is; ``None``: no more are taken."""
+        async with self._taking:
+            while not stopping.is_set():
+                turn = self._line.next()
+                if turn is None:
+                    self._news = anyio.Event()
+                    await self._news.wait()
+                    continue
+                message = await _taken(puller, turn.who)
+                if message is not None:
+                    return message
+                self._line.leave(turn)
+        return None
+
+    async def _settle(self, message: Message) -> None:
+        """Do a job and tell its fate; on cancel it is given back at once."""
+        try:
+            fate = await self._fate(message)
+        except BaseException:
+            with anyio.CancelScope(shield=True), anyio.move_on_after(_HAND_BACK_SECONDS):
+                await self._hand_back(message)
+            raise
+        await self._connection.acknowledge(message.reply, fate)
+
+    async def _fate(self, message: Message) -> bytes:
+        try:
+            job = decode_job(message.data)
+        except msgspec.DecodeError:
+            return GIVEN_BACK + b' {"delay": 30000000000}'  # for a worker of another version
+        scope, name = anyio.CancelScope(), token(job.id)
+        self._under_way[name] = scope
+        try:
+            doing = Try(self._connection, self._limits, job, message.reply, message.attempt, scope)
+            return await doing.fate(self._handler)
+        finally:
+            self._under_way.pop(name, None)
+
+    async def _hand_back(self, message: Message) -> None:
+        await self._connection.acknowledge(message.reply, GIVEN_BACK)
+        share = share_of(decode_job(message.data))
+        await self._connection.publish(
+            f"{self._connection.prefix}.wake.{share.kind}.{share.tenant}"
+        )
+
+    async def _rescan(self) -> None:
+        """Find what nobody has told of: jobs of a lost worker, of pauses, of a time without a server."""
+        while True:
+            try:
+                for share in await self._consumers.waiting(self._kinds):
+                    self._join(share)
+            except BusClosed:
+                raise
+            except BusError:
+                pass  # the server stays away; look again when it is back
+            with anyio.move_on_after(_RESCAN_SECONDS):
+                await self._connection.reconnected()
+
+    async def _stop(self, stopping: anyio.Event) -> None:
+        await stopping.wait()
+        self._news.set()
+
+    def _woken(self, message: Message) -> None:
+        *_, name, tenant = message.subject.split(".")
+        kind = kind_named(name)
+        if kind in self._kinds:
+            self._join(Share(kind, tenant))
+
+    def _join(self, share: Share) -> None:
+        self._line.join(share)
+        self._news.set()
+
+    def _withdrawn(self, message: Message) -> None:
+        scope = self._under_way.get(message.subject.rpartition(".")[2])
+        if scope is not None:
+            scope.cancel()
+
+
+async def _taken(puller: Puller, share: Share) -> Message | None:
+    with anyio.CancelScope(shield=True):  # a job on its way would be lost for a while
+        return await puller.take(consumer_name(share.kind, share.tenant))
+    return None
+
+
+def _cause_of(error: BaseException) -> BaseException:
+    """The one error in a group, however deep; the group itself if there are several."""
+    if isinstance(error, BaseExceptionGroup):
+        group = cast("BaseExceptionGroup[BaseException]", error)  # isinstance leaves it open
+        return _cause_of(group.exceptions[0]) if len(group.exceptions) == 1 else group
+    return error
