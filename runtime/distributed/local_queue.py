@@ -7,6 +7,7 @@ import anyio
 
 from assay.errors import BusError, JobFailed
 from assay.runtime.jobs import Job, JobHandler, JobKind, Piece, PieceSink
+from assay.runtime.task_groups import first_of
 
 TRIES = 5
 """How often a job is tried before it is put aside."""
@@ -96,7 +97,7 @@ class LocalQueue:
                 return _first(tenants)
         if self._arrived.is_set():
             self._arrived = anyio.Event()
-        await _either(self._arrived, stopping)
+        await first_of(self._arrived, stopping)
         return None
 
     async def _done(self, ticket: _Ticket, handler: JobHandler) -> None:
@@ -137,14 +138,3 @@ def _first(tenants: OrderedDict[str, deque[_Ticket]]) -> _Ticket:
     if line:
         tenants[tenant] = line
     return ticket
-
-
-async def _either(one: anyio.Event, other: anyio.Event) -> None:
-    async with anyio.create_task_group() as group:
-
-        async def wait_for(event: anyio.Event) -> None:
-            await event.wait()
-            group.cancel_scope.cancel()
-
-        group.start_soon(wait_for, one)
-        group.start_soon(wait_for, other)

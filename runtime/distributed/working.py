@@ -9,16 +9,17 @@ from assay.errors import ConfigError
 from assay.runtime.distributed.worker import Told, Worker
 from assay.runtime.facade import Runtime
 from assay.runtime.jobs import JobKind, JobQueue
-from assay.runtime.task_groups import tasks_beside
+from assay.runtime.task_groups import first_of, tasks_beside
 
 
 @asynccontextmanager
-async def working(
+async def working(  # noqa: PLR0913  # what a worker is told
     runtime: Runtime,
     *,
     kinds: Sequence[JobKind],
     concurrency: int,
     patience: float,
+    hurry: anyio.Event | None = None,
     told: Told | None = None,
 ) -> AsyncGenerator[Worker]:
     """Do jobs for the length of the block.
@@ -31,6 +32,7 @@ async def working(
         kinds: What is done.
         concurrency: Jobs of each kind at once.
         patience: Seconds the jobs under way have to end.
+        hurry: Set, it ends the patience.
         told: Told of each job that has ended.
 
     Raises:
@@ -48,7 +50,7 @@ async def working(
         finally:
             work.stopping.set()
             with anyio.move_on_after(patience, shield=True):
-                await work.ended.wait()
+                await first_of(work.ended, hurry or anyio.Event())
             worker.let_go()
             group.cancel_scope.cancel()
     if work.failure is not None:

@@ -26,6 +26,7 @@ from assay.cli.report import report_commands
 from assay.cli.scenario import scenario_commands
 from assay.cli.serve import serve
 from assay.cli.simulate import simulate
+from assay.cli.worker import worker_commands
 
 
 def build_app() -> typer.Typer:
@@ -60,6 +61,7 @@ def build_app() -> typer.Typer:
     app.add_typer(explain_commands(), name="explain")
     app.add_typer(scenario_commands(), name="scenario")
     app.add_typer(report_commands(), name="report")
+    app.add_typer(worker_commands(), name="worker")
     return app
 
 

@@ -2,14 +2,17 @@
 
 import signal
 import socket
+from contextlib import AbstractAsyncContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from assay.cli.options import JsonOption
+from assay.cli.places import bank_at
 
 if TYPE_CHECKING:
+    from assay.runtime.facade import Runtime
     from assay.runtime.settings import ServeSettings, Settings
 
 _INTERRUPTED = 130
@@ -22,7 +25,22 @@ def serve(  # noqa: PLR0913  # a command's options
         str | None,
         typer.Option(help="local, local:PATH.gguf, openai:NAME, scripted[:FILE], cassette:FILE."),
     ] = None,
-    bank: Annotated[Path | None, typer.Option(help="Folder of the bank, made if missing.")] = None,
+    bank: Annotated[
+        str | None,
+        typer.Option(help="Folder of the bank, or postgresql://...; made if missing."),
+    ] = None,
+    bus: Annotated[
+        str | None,
+        typer.Option(help="nats://...: turns are taken by this process and by every assay worker."),
+    ] = None,
+    work: Annotated[
+        bool | None,
+        typer.Option("--work/--no-work", help="With --bus: take turns in this process, too."),
+    ] = None,
+    evaluations: Annotated[
+        str | None,
+        typer.Option(help="Where experiments are asked: here, or queue: by every worker."),
+    ] = None,
     host: Annotated[str | None, typer.Option(help="Address to listen at.")] = None,
     port: Annotated[
         int | None, typer.Option(min=0, max=65_535, help="Port; 0: any free one.")
@@ -51,26 +69,23 @@ def serve(  # noqa: PLR0913  # a command's options
 ) -> None:
     """Speak the OpenAI API with a memory per user; only memories that earned it reach the model."""
     import anyio  # noqa: PLC0415  # `assay --help` does without
-    import msgspec  # noqa: PLC0415
 
     from assay.cli.embedders import mismatch_names_the_option  # noqa: PLC0415
+    from assay.cli.served import told  # noqa: PLC0415
     from assay.runtime.settings import Settings  # noqa: PLC0415
 
-    settings = Settings.load(config)
     given: dict[str, object] = {
         "model": model,
-        "bank": None if bank is None else str(bank),
+        "bank": bank,
+        "bus": bus,
+        "work": work,
+        "evaluations": evaluations,
         "host": host,
         "port": port,
         "embedder": embedder,
         "base_url": base_url,
     }
-    if base_url is not None and not settings.serve.allowed_urls:
-        given["allowed_urls"] = base_url  # whoever types it means it
-    told = {name: value for name, value in given.items() if value is not None}
-    settings = msgspec.structs.replace(
-        settings, serve=msgspec.structs.replace(settings.serve, **told)
-    )
+    settings = told(Settings.load(config), given)
     keys = _keys(settings.serve, api_key)
     if check:
         anyio.run(_check, settings, keys, guard, as_json)
@@ -108,9 +123,15 @@ async def _check(
     import msgspec  # noqa: PLC0415
     from anyio import to_thread  # noqa: PLC0415
 
+    from assay.cli.served import (  # noqa: PLC0415
+        base_url_of,
+        checked_places,
+        without_passwords,
+    )
     from assay.guards.methods import guard_named  # noqa: PLC0415
     from assay.runtime.http.keys import Keys  # noqa: PLC0415
     from assay.runtime.models.opening import parse_spec  # noqa: PLC0415
+    from assay.stores.banks import shown  # noqa: PLC0415
     from assay.stores.embeddings import HashingEmbedder, open_embedder  # noqa: PLC0415
 
     Keys(keys)
@@ -123,14 +144,19 @@ async def _check(
         embedder=HashingEmbedder(),
     )
     await to_thread.run_sync(open_embedder, settings.serve.embedder)
-    await _base_url(settings.serve)
+    await base_url_of(settings.serve)
+    checked_places(settings.serve)
     if as_json:
-        checked = {"valid": True, "settings": settings, "tenants": len(set(keys.values()))}
+        checked = {
+            "valid": True,
+            "settings": without_passwords(settings),
+            "tenants": len(set(keys.values())),
+        }
         typer.echo(msgspec.json.encode(checked).decode())
         return
     served = settings.serve
     typer.echo(f"settings are valid: {served.model} at http://{served.host}:{served.port}")
-    typer.echo(f"bank {_bank(served)}, guard {method}, {len(keys)} API key(s)")
+    typer.echo(f"bank {shown(bank_at(served.bank))}, guard {method}, {len(keys)} API key(s)")
 
 
 async def _serve(
@@ -139,24 +165,17 @@ async def _serve(
     guard: str | None,
     as_json: bool,  # noqa: FBT001
 ) -> signal.Signals | None:
+    from assay.cli.served import opened  # noqa: PLC0415
     from assay.runtime.http.app import make_app  # noqa: PLC0415
     from assay.runtime.http.inspector.routes import inspector_routes  # noqa: PLC0415
     from assay.runtime.http.service import open_service  # noqa: PLC0415
     from assay.runtime.http.serving import bind, listen  # noqa: PLC0415
-    from assay.runtime.wiring import open_runtime  # noqa: PLC0415
 
     served = settings.serve
-    base_url = await _base_url(served)
     with await bind(served) as listening:
         async with (
-            open_runtime(
-                model=served.model,
-                bank=_bank(served),
-                guard=guard,
-                settings=settings,
-                base_url=base_url,
-                embedder=served.embedder,
-            ) as runtime,
+            opened(settings, guard=guard) as runtime,
+            _working(runtime, served),
             open_service(runtime, model=served.model, keys=keys) as service,
         ):
             app = make_app(service, routes=inspector_routes(service))
@@ -166,19 +185,20 @@ async def _serve(
             )
 
 
-async def _base_url(settings: "ServeSettings") -> str | None:
-    from assay.runtime.http.upstream import checked_base_url  # noqa: PLC0415
+def _working(
+    runtime: "Runtime", settings: "ServeSettings"
+) -> "AbstractAsyncContextManager[object]":
+    """Work for the length of the block, where the service is one of those that do."""
+    from assay.runtime.distributed.working import working  # noqa: PLC0415
 
-    if not settings.base_url:
-        return None
-    allowed = [url.strip() for url in settings.allowed_urls.split(",") if url.strip()]
-    return await checked_base_url(settings.base_url, allowed)
-
-
-def _bank(settings: "ServeSettings") -> Path:
-    from assay.runtime.paths import bank_path  # noqa: PLC0415
-
-    return Path(settings.bank) if settings.bank else bank_path()
+    if runtime.jobs is None or not settings.work:
+        return nullcontext()
+    return working(
+        runtime,
+        kinds=("turn", "evaluation"),
+        concurrency=settings.jobs,
+        patience=settings.stop_seconds,
+    )
 
 
 def _address(listening: socket.socket) -> str:
@@ -190,13 +210,18 @@ def _tell(settings: "ServeSettings", address: str, keys: dict[str, str], as_json
     """What to know to call it; stdout may be read by a program that waits for it."""
     import json  # noqa: PLC0415
 
+    from assay.runtime.nats.address import masked  # noqa: PLC0415
+    from assay.stores.banks import shown  # noqa: PLC0415
+
     own = next((key for key, tenant in keys.items() if not tenant), "YOUR-KEY")
     if as_json:
-        told = {"address": address, "model": settings.model, "bank": str(_bank(settings))}
+        told = {"address": address, "model": settings.model, "bank": shown(bank_at(settings.bank))}
         typer.echo(json.dumps({**told, "api_key": own}))
         return
     typer.echo(f"Assay serves {settings.model} at {address}/v1 (Ctrl-C stops it)")
-    typer.echo(f"  bank       {_bank(settings)}")
+    typer.echo(f"  bank       {shown(bank_at(settings.bank))}")
+    if settings.bus:
+        typer.echo(f"  bus        {masked(settings.bus)}")
     typer.echo(f"  inspector  {address}/inspect/")
     typer.echo(f"  health     {address}/health")
     typer.echo("Call it as you call OpenAI; memory is kept per user:")
