@@ -33,7 +33,7 @@ def shown(location: Path | str) -> str:
     """A bank's place for messages: the folder, or the URL without its password."""
     if not is_in_database(location):
         return str(location)
-    _require_driver()
+    require_driver()
     from assay.stores.postgres.mapping import shown as without_password  # noqa: PLC0415  # heavy
 
     return without_password(str(location))
@@ -63,13 +63,18 @@ def _opening(
 ) -> AbstractAsyncContextManager[Bank]:
     if not is_in_database(location):
         return open_bank(Path(location), embedder=embedder, clock=clock)
-    _require_driver()
+    require_driver()
     from assay.stores.postgres.bank import open_postgres_bank  # noqa: PLC0415  # heavy
 
     return open_postgres_bank(str(location), embedder=embedder, clock=clock)
 
 
-def _require_driver() -> None:
+def require_driver() -> None:
+    """Refuse a database where the package that speaks to it is missing.
+
+    Raises:
+        ConfigError: Says how to install it.
+    """
     try:
         import_module("asyncpg")
     except ModuleNotFoundError as missing:
@@ -85,7 +90,7 @@ async def embedder_of(url: str) -> str | None:
         ConfigError: If the driver is not installed.
         StoreError: If the database cannot be used.
     """
-    _require_driver()
+    require_driver()
     from assay.stores.postgres.database import Postgres  # noqa: PLC0415  # heavy
 
     async with Postgres(url) as database:

@@ -85,13 +85,13 @@ class Inspection(msgspec.Struct, frozen=True, kw_only=True):
     """What was found.
 
     Attributes:
-        path: Folder of the bank.
+        path: Folder of the bank, or its URL without the password.
         ok: Whether nothing is damaged.
         format: Version of the bank's format; ``None`` if it cannot be told.
-        integrity: ``ok``, or ``damaged`` if SQLite finds its pages or indexes inconsistent.
-        commits: Acknowledged commits that the bank holds.
+        integrity: ``ok``, or ``damaged`` if its pages or indexes are inconsistent.
+        commits: Acknowledged commits that the bank holds; ``None``: the server answers for them.
         noted_commits: Acknowledged commits by its mark; more than ``commits`` means lost ones.
-        files: Every file in the folder.
+        files: Every file in the folder, or every table.
         namespaces: Rows by namespace.
         journal: Entries of the journal, over all sessions.
         damage: Each thing that is not as written.
@@ -101,8 +101,8 @@ class Inspection(msgspec.Struct, frozen=True, kw_only=True):
     ok: bool
     format: int | None
     integrity: str
-    commits: int
-    noted_commits: int
+    commits: int | None
+    noted_commits: int | None
     files: tuple[BankFile, ...]
     namespaces: dict[str, NamespaceCounts]
     journal: int

@@ -53,17 +53,32 @@ async def back_up(url: str, file: Path) -> Copied:
     Raises:
         StoreError: If there is no bank, the file is there already, or it cannot be written.
     """
-    database = Postgres(url)
-    async with database.apart() as connection, _new_file(file) as writer:
-        async with in_transaction(connection, isolation="repeatable_read", readonly=True):
+    async with existing_database(url) as database, _new_file(file) as writer:
+        async with (
+            database.apart() as connection,
+            in_transaction(connection, isolation="repeatable_read", readonly=True),
+        ):
             version = await version_of(connection, database.name, len(MIGRATIONS))
-            if version == 0:
-                raise StoreError(f"{database.name} holds no bank; check the URL")
             tables = [await _copy_out(connection, table, writer) for table in TABLES]
             records = await connection.fetchval(_RECORDS)
         listed = Contents(format=version, tables=tables)
         size = await anyio.to_thread.run_sync(writer.finish, listed)
     return Copied(bytes=size, records=records)
+
+
+@asynccontextmanager
+async def existing_database(url: str) -> AsyncGenerator[Postgres]:
+    """The database of a bank that is there; none is made.
+
+    Raises:
+        StoreError: If there is none, or the server cannot be used.
+    """
+    database = Postgres(url)
+    async with database.apart() as connection:
+        if await version_of(connection, database.name, len(MIGRATIONS)) == 0:
+            raise StoreError(f"{database.name} holds no bank; check the URL")
+    async with database:
+        yield database
 
 
 async def restore(file: Path, url: str) -> Copied:

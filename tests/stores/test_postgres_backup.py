@@ -209,6 +209,7 @@ async def test_a_file_that_is_there_is_not_written_over(
     clean_database: str, tmp_path: Path
 ) -> None:
     (tmp_path / "copy").write_text("mine")
+    await fill(clean_database)
 
     with pytest.raises(StoreError, match="is there already"):
         await back_up(clean_database, tmp_path / "copy")

@@ -1,6 +1,5 @@
 """``assay bank check``: whether a bank's files are as written; nothing is changed."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -9,7 +8,9 @@ from assay.cli.options import JsonOption
 
 
 def check(
-    path: Annotated[Path, typer.Argument(help="Folder of the bank.", show_default=False)],
+    path: Annotated[
+        str, typer.Argument(help="Folder of the bank, or postgresql://...", show_default=False)
+    ],
     *,
     as_json: JsonOption = False,
 ) -> None:

@@ -2,13 +2,18 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from assay.cli.options import JsonOption
 
-BankArgument = Annotated[Path, typer.Argument(help="Folder of the bank.", show_default=False)]
+if TYPE_CHECKING:
+    from assay.stores.backup import Copied
+
+BankArgument = Annotated[
+    str, typer.Argument(help="Folder of the bank, or postgresql://...", show_default=False)
+]
 FileArgument = Annotated[Path, typer.Argument(help="File of the backup.", show_default=False)]
 
 
@@ -17,10 +22,7 @@ def backup(path: BankArgument, file: FileArgument, *, as_json: JsonOption = Fals
 
     A damaged bank is not copied: `assay bank salvage` brings back what is intact.
     """
-    from assay.stores.backup import back_up  # noqa: PLC0415  # --help stays fast
-
-    _require_whole(path)
-    copied = back_up(path, file)
+    copied = _database_backed_up(path, file) if _is_url(path) else _backed_up(Path(path), file)
     _print(copied, f"{copied.records:,} records, {copied.bytes:,} bytes in {file}", as_json)
 
 
@@ -29,11 +31,53 @@ def restore(file: FileArgument, path: BankArgument, *, as_json: JsonOption = Fal
 
     Nobody may have the bank open.
     """
+    from assay.stores.banks import shown  # noqa: PLC0415  # --help stays fast
+
+    copied = _database_restored(file, path) if _is_url(path) else _restored(file, Path(path))
+    place = shown(path)
+    said = f"{copied.records:,} records in {place}; {copied.erased:,} erased since were left out"
+    _print(copied, said, as_json)
+
+
+def _is_url(path: str) -> bool:
+    from assay.stores.banks import is_in_database  # noqa: PLC0415  # --help stays fast
+
+    return is_in_database(path)
+
+
+def _backed_up(path: Path, file: Path) -> "Copied":
+    from assay.stores.backup import back_up  # noqa: PLC0415  # --help stays fast
+
+    _require_whole(path)
+    return back_up(path, file)
+
+
+def _database_backed_up(url: str, file: Path) -> "Copied":
+    import anyio  # noqa: PLC0415  # --help stays fast
+
+    from assay.stores.banks import require_driver  # noqa: PLC0415
+
+    require_driver()
+    from assay.stores.postgres.backup import back_up  # noqa: PLC0415
+
+    return anyio.run(back_up, url, file)
+
+
+def _restored(file: Path, path: Path) -> "Copied":
     from assay.stores.backup import restore as restore_bank  # noqa: PLC0415  # --help stays fast
 
-    copied = restore_bank(file, path)
-    said = f"{copied.records:,} records in {path}; {copied.erased:,} erased since were left out"
-    _print(copied, said, as_json)
+    return restore_bank(file, path)
+
+
+def _database_restored(file: Path, url: str) -> "Copied":
+    import anyio  # noqa: PLC0415  # --help stays fast
+
+    from assay.stores.banks import require_driver  # noqa: PLC0415
+
+    require_driver()
+    from assay.stores.postgres.backup import restore as restore_bank  # noqa: PLC0415
+
+    return anyio.run(restore_bank, file, url)
 
 
 def _require_whole(path: Path) -> None:
