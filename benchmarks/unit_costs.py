@@ -183,7 +183,7 @@ async def backends_of(server: Server) -> list[int]:
     return [pid for pid in await server.value(listed) if pid in alive]
 
 
-async def bus_costs(running: Running) -> dict[str, float]:
+async def bus_costs(running: Running) -> dict[str, float | str]:
     """What a message kept in a stream on files costs the server, and what a whole job does."""
     nats = import_module("nats")  # heavy, as everywhere
     client = await nats.connect(running.url)
@@ -195,6 +195,7 @@ async def bus_costs(running: Running) -> dict[str, float]:
         await stream.publish(f"costs.{number}", body, headers={"Nats-Msg-Id": str(number)})
 
     message = await each_costs(running.pid, publish, MESSAGES)
+    version = str(client.connected_server_version).strip("<>")
     await client.close()
     async with open_hub(running.url) as hub, anyio.create_task_group() as group:
         stopping = anyio.Event()
@@ -210,6 +211,7 @@ async def bus_costs(running: Running) -> dict[str, float]:
         job = await each_costs(running.pid, submit, JOBS)
         stopping.set()
     return {
+        "nats": version,
         "bus_messages_per_s": message.a_second,
         "bus_message_cpu_us": message.cpu_us,
         "bus_jobs_per_s": job.a_second,
@@ -257,7 +259,8 @@ async def measured(turns: int, records: int) -> dict[str, float | str]:
             await connection.close()
     with running_nats() as running:
         costs |= await bus_costs(running)
-    where = f"PostgreSQL {version}, Python {platform.python_version()}, {os.cpu_count()} cores"
+    servers = f"PostgreSQL {version}, {costs.pop('nats')}"
+    where = f"{servers}, Python {platform.python_version()}, {os.cpu_count()} cores"
     return {"measured_on": where} | costs
 
 

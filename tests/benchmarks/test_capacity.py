@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from benchmarks.capacity import Assumptions, Case, Need, Units, needed, read_units
+from benchmarks.capacity import UNITS, Assumptions, Case, Need, Units, needed, read_units
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -190,3 +190,7 @@ def test_unit_costs_of_another_shape_are_refused(tmp_path: Path) -> None:
 
     with pytest.raises(ValueError, match=r"no unit costs in .*units.json"):
         read_units(file)
+
+
+def test_the_unit_costs_kept_here_can_be_read() -> None:
+    assert read_units(UNITS).measured_on.startswith("PostgreSQL")
