@@ -75,7 +75,7 @@ async def open_runtime(  # noqa: PLR0913  # one call names all an application ma
             model = await stack.enter_async_context(opening)
         vectors = await _embedder(stack, embedder, chosen, base_url)
         opened = await _opened(stack, bank, vectors, time)
-        hub = None if bus is None else await stack.enter_async_context(open_hub(bus))
+        hub = await _hub(stack, bus, chosen)
         yield Runtime(
             Equipment(
                 bank=opened,
@@ -119,6 +119,14 @@ def _evaluators(
     return lambda namespace: QueuedModel(
         model, jobs, namespace=namespace, new_id=new_name, seconds=seconds
     )
+
+
+async def _hub(stack: AsyncExitStack, bus: str | None, settings: Settings) -> Hub | None:
+    """The bus, on which a process is given up after as much silence as in the bank."""
+    if bus is None:
+        return None
+    opening = open_hub(bus, silence=settings.turn.lease_seconds)
+    return await stack.enter_async_context(opening)
 
 
 async def _embedder(

@@ -25,8 +25,12 @@ class Hub(NamedTuple):
 
 
 @asynccontextmanager
-async def open_hub(url: str) -> AsyncGenerator[Hub]:
+async def open_hub(url: str, *, silence: float = 10.0) -> AsyncGenerator[Hub]:
     """The bus at ``nats://...``.
+
+    Args:
+        url: Where.
+        silence: Seconds without a sign of life after which a job is given to another worker.
 
     Raises:
         ConfigError: If it is no such URL, or the client is not installed.
@@ -39,11 +43,12 @@ async def open_hub(url: str) -> AsyncGenerator[Hub]:
             "--bus needs the package nats-py: pip install 'assay[distributed]'"
         ) from missing
     from assay.runtime.nats.queue import NatsQueue  # noqa: PLC0415  # heavy
-    from assay.runtime.nats.streams import open_nats, purge  # noqa: PLC0415
+    from assay.runtime.nats.streams import Limits, open_nats, purge  # noqa: PLC0415
 
-    async with open_nats(url) as connection:
+    limits = Limits(silence=silence)
+    async with open_nats(url, limits=limits) as connection:
 
         async def drop(namespace: Namespace) -> None:
             await purge(connection, namespace)
 
-        yield Hub(jobs=NatsQueue(connection), drop=drop)
+        yield Hub(jobs=NatsQueue(connection, limits), drop=drop)
