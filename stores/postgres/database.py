@@ -3,7 +3,7 @@
 PostgreSQL's errors become the store's errors here and nowhere else.
 """
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from types import TracebackType
 from typing import Self, TypeVar
@@ -13,7 +13,7 @@ import anyio
 from assay.errors import StoreClosed, StoreError
 from assay.stores.postgres.connection import Connection, Pool, Row, connected, open_pool
 from assay.stores.postgres.mapping import FOREIGN, is_passing, mapped, shown
-from assay.stores.postgres.schema import prepare
+from assay.stores.postgres.schema import MIGRATIONS, Migration, prepare
 
 T = TypeVar("T")
 
@@ -38,15 +38,24 @@ class Postgres:
         url: ``postgresql://USER:PASSWORD@HOST:PORT/DATABASE``.
         connections: Most connections at once; further callers wait.
         patience: Seconds from the first failure until the error is raised.
+        migrations: The formats this program knows; another release knows more or fewer.
     """
 
     _pool: Pool
 
-    def __init__(self, url: str, *, connections: int = 8, patience: float = 15.0) -> None:
+    def __init__(
+        self,
+        url: str,
+        *,
+        connections: int = 8,
+        patience: float = 15.0,
+        migrations: Sequence[Migration] = MIGRATIONS,
+    ) -> None:
         self.url = url
         self.name = shown(url)
         self._most = connections
         self._patience = patience
+        self._migrations = migrations
         self._closed = True
 
     async def __aenter__(self) -> Self:
@@ -127,7 +136,7 @@ class Postgres:
         async with self._pool.acquire() as connection:
             await _refuse_old(connection, self.name)
             async with in_transaction(connection):
-                migrated = await prepare(connection, self.name)
+                migrated = await prepare(connection, self.name, self._migrations)
         if migrated:
             # A connection learns of the type of vectors when it is made.
             await self._pool.expire_connections()
