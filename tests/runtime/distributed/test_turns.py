@@ -1,7 +1,8 @@
 """A session whose turns run in other processes is the session it would be here."""
 
 from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import NamedTuple, TypeAlias
 
 import anyio
 import pytest
@@ -43,10 +44,15 @@ from assay.runtime.distributed.worker import Worker
 from assay.runtime.equipment import Equipment
 from assay.runtime.events import AnyEvent, MessageReceived, ReplyProduced, TurnCancelled
 from assay.runtime.facade import Runtime
+from assay.runtime.jobs import JobQueue
 from assay.runtime.models.scripted import ScriptedModel
+from assay.runtime.nats.queue import NatsQueue
+from assay.runtime.nats.streams import open_nats
 from assay.runtime.requests import AnswerTools, Resume, Send
 from assay.runtime.settings import Settings
+from assay.stores.embeddings import HashingEmbedder
 from assay.stores.memory_leases import InMemoryLeases
+from assay.stores.postgres.bank import open_postgres_bank
 from assay.stores.protocols import Bank
 from assay.stores.records import Namespace, SessionId
 
@@ -59,7 +65,7 @@ def process(  # noqa: PLR0913  # what processes differ in
     bank: Bank,
     owner: str,
     *,
-    queue: LocalQueue | None = None,
+    queue: JobQueue | None = None,
     model: ScriptedModel | None = None,
     settings: Settings | None = None,
     evaluators: Callable[[Namespace], ChatModel] | None = None,
@@ -81,52 +87,87 @@ def process(  # noqa: PLR0913  # what processes differ in
     )
 
 
+class Place(NamedTuple):
+    """Where processes meet."""
+
+    bank: Bank
+    queue: JobQueue
+
+
+OpenPlace: TypeAlias = Callable[[], AbstractAsyncContextManager[Place]]
+
+
+@asynccontextmanager
+async def in_memory() -> AsyncGenerator[Place]:
+    yield Place(shared_bank(), LocalQueue())
+
+
+@pytest.fixture(params=["memory", "postgres-nats"])
+def open_place(request: pytest.FixtureRequest) -> OpenPlace:
+    """Opens the place under test; opened inside the test, closed there."""
+    if request.param == "memory":
+        return in_memory
+    database: str = request.getfixturevalue("clean_database")
+    bus: str = request.getfixturevalue("nats_url")
+
+    @asynccontextmanager
+    async def in_servers() -> AsyncGenerator[Place]:
+        opening = open_postgres_bank(database, embedder=HashingEmbedder(), clock=StoppedClock(NOW))
+        async with opening as bank, open_nats(bus) as connection:
+            yield Place(bank, NatsQueue(connection))
+
+    return in_servers
+
+
 @asynccontextmanager
 async def house(
+    open_place: OpenPlace = in_memory,
     *,
     model: ScriptedModel | None = None,
     bank: Bank | None = None,
     settings: Settings | None = None,
 ) -> AsyncGenerator[tuple[Runtime, Runtime, Bank]]:
     """Two processes that hand turns out, and two that take them, over one bank."""
-    shared, queue = bank or shared_bank(), LocalQueue()
-    async with anyio.create_task_group() as group:
+    async with open_place() as place, anyio.create_task_group() as group:
+        shared = bank or place.bank
         for owner in ("worker one", "worker two"):
             at_work = process(shared, owner, model=model, settings=settings)
-            worker = Worker(at_work, model or ScriptedModel())
-            group.start_soon(work, worker, queue)
+            group.start_soon(work, Worker(at_work, model or ScriptedModel()), place.queue)
         yield (
-            process(shared, "door one", queue=queue, settings=settings),
-            process(shared, "door two", queue=queue, settings=settings),
+            process(shared, "door one", queue=place.queue, settings=settings),
+            process(shared, "door two", queue=place.queue, settings=settings),
             shared,
         )
         group.cancel_scope.cancel()
 
 
-async def work(worker: Worker, queue: LocalQueue) -> None:
+async def work(worker: Worker, queue: JobQueue) -> None:
     await worker.run(queue, ["turn"], concurrency=2)
 
 
-async def test_a_conversation_through_two_doors_is_the_one_it_would_be_here() -> None:
+async def test_a_conversation_through_two_doors_is_the_one_it_would_be_here(
+    open_place: OpenPlace,
+) -> None:
     alone = fresh_bank()
     sole = over(alone).session(user=USER, session_id=SESSION)
     expected = [await sole.send(text, request=str(n)) for n, text in enumerate(MESSAGES)]
 
-    async with house() as (one, two, bank):
+    async with house(open_place) as (one, two, bank):
         doors = [rt.session(user=USER, session_id=SESSION) for rt in (one, two)]
         replies = [
             await door.send(text, request=str(n))
             for n, (door, text) in enumerate(zip(doors, MESSAGES, strict=True))
         ]
+        left = await left_behind(bank)
 
     assert [reply.text for reply in replies] == [reply.text for reply in expected]
-    assert await left_behind(bank) == await left_behind(alone)
+    assert left == await left_behind(alone)
 
 
-async def test_pieces_of_the_reply_reach_whoever_asked() -> None:
+async def test_pieces_of_the_reply_reach_whoever_asked(open_place: OpenPlace) -> None:
     pieces: list[str] = []
 
-    async with house() as (one, _, _bank):
+    async with house(open_place) as (one, _, _bank):
         session = one.session(user=USER, session_id=SESSION)
         await session.send(MESSAGES[0])
         reply = await session.send(MESSAGES[1], sink=pieces.append)
@@ -135,10 +176,10 @@ async def test_pieces_of_the_reply_reach_whoever_asked() -> None:
     assert len(pieces) > 1
 
 
-async def test_events_of_the_turn_reach_whoever_watches_it() -> None:
+async def test_events_of_the_turn_reach_whoever_watches_it(open_place: OpenPlace) -> None:
     seen: list[AnyEvent] = []
 
-    async with house() as (one, _, bank):
+    async with house(open_place) as (one, _, bank):
         session = one.session(user=USER, session_id=SESSION)
         with session.subscribe(seen.append), session.observe(ReplyProduced) as observer:
             await session.send(MESSAGES[0])
@@ -148,11 +189,11 @@ async def test_events_of_the_turn_reach_whoever_watches_it() -> None:
         assert observed == seen[3]
 
 
-async def test_a_watcher_that_fails_is_told_of_after_the_turn() -> None:
+async def test_a_watcher_that_fails_is_told_of_after_the_turn(open_place: OpenPlace) -> None:
     def broken(event: AnyEvent) -> None:
         raise RuntimeError("broken watcher")
 
-    async with house() as (one, _, _bank):
+    async with house(open_place) as (one, _, _bank):
         session = one.session(user=USER, session_id=SESSION)
         with session.subscribe(broken, MessageReceived), pytest.raises(TurnError, match="broken"):
             await session.send(MESSAGES[0])
@@ -160,8 +201,8 @@ async def test_a_watcher_that_fails_is_told_of_after_the_turn() -> None:
         assert await session.last_reply() is not None
 
 
-async def test_tools_are_called_and_answered_across_processes() -> None:
-    async with house(model=ScriptedModel(weather_report)) as (one, two, _):
+async def test_tools_are_called_and_answered_across_processes(open_place: OpenPlace) -> None:
+    async with house(open_place, model=ScriptedModel(weather_report)) as (one, two, _):
         asked = await one.session(user=USER, session_id=SESSION).send("Will it rain?")
         other = two.session(user=USER, session_id=SESSION)
         awaited = await other.awaited_calls()
@@ -172,33 +213,33 @@ async def test_tools_are_called_and_answered_across_processes() -> None:
     assert reply.text == "It will rain."
 
 
-async def test_results_nobody_waits_for_are_refused_as_they_are_here() -> None:
-    async with house() as (one, _, _bank):
+async def test_results_nobody_waits_for_are_refused_as_they_are_here(open_place: OpenPlace) -> None:
+    async with house(open_place) as (one, _, _bank):
         session = one.session(user=USER, session_id=SESSION)
 
         with pytest.raises(ValueError, match="no tool calls are awaited"):
             await session.answer_tools([answered()])
 
 
-async def test_a_turn_that_fails_there_fails_here_with_its_cause() -> None:
+async def test_a_turn_that_fails_there_fails_here_with_its_cause(open_place: OpenPlace) -> None:
     def script(request: Request) -> str:
         raise ModelRefused("not today")
 
-    async with house(model=ScriptedModel(script)) as (one, _, _bank):
+    async with house(open_place, model=ScriptedModel(script)) as (one, _, _bank):
         with pytest.raises(TurnFailed, match="not today") as caught:
             await one.session(user=USER, session_id=SESSION).send(MESSAGES[0])
 
     assert caught.value.kind == "ModelRefused"
 
 
-async def test_a_turn_that_takes_too_long_there_is_over_here() -> None:
+async def test_a_turn_that_takes_too_long_there_is_over_here(open_place: OpenPlace) -> None:
     settings = with_settings(turn={"seconds": 0.05})
 
-    async with house(model=Waiting(), settings=settings) as (one, _, bank):
+    async with house(open_place, model=Waiting(), settings=settings) as (one, _, bank):
         with pytest.raises(TurnTimeout, match=r"0\.05 s"):
             await one.session(user=USER, session_id=SESSION).send(MESSAGES[0])
 
-    assert isinstance((await journal_of(bank))[-1], TurnCancelled)
+        assert isinstance((await journal_of(bank))[-1], TurnCancelled)
 
 
 async def test_without_a_worker_the_turn_is_given_up_and_says_so() -> None:
@@ -209,17 +250,18 @@ async def test_without_a_worker_the_turn_is_given_up_and_says_so() -> None:
         await lonely.session(user=USER, session_id=SESSION).send(MESSAGES[0])
 
 
-async def test_whoever_goes_away_ends_the_turn_there() -> None:
+async def test_whoever_goes_away_ends_the_turn_there(open_place: OpenPlace) -> None:
     model = Waiting()
 
-    async with house(model=model) as (one, _, bank):
+    async with house(open_place, model=model) as (one, _, bank):
         async with anyio.create_task_group() as asking:
             asking.start_soon(one.session(user=USER, session_id=SESSION).send, MESSAGES[0])
             await model.is_asked.wait()
             asking.cancel_scope.cancel()
-        await anyio.wait_all_tasks_blocked()
 
-        assert isinstance((await journal_of(bank))[-1], TurnCancelled)
+        with anyio.fail_after(10):
+            while not isinstance((await journal_of(bank))[-1], TurnCancelled):
+                await anyio.wait_all_tasks_blocked()
 
 
 async def test_who_answers_in_this_process_answers_here() -> None:
@@ -238,11 +280,13 @@ async def test_who_answers_in_this_process_answers_here() -> None:
     assert seen == await journal_of(bank)
 
 
-async def test_what_the_caller_keeps_of_the_conversation_travels_along() -> None:
+async def test_what_the_caller_keeps_of_the_conversation_travels_along(
+    open_place: OpenPlace,
+) -> None:
     model = ScriptedModel()
     before = Conversation(history=[Spoken("user", "I live in Porto by the sea.")])
 
-    async with house(model=model) as (one, _, _bank):
+    async with house(open_place, model=model) as (one, _, _bank):
         await one.session(user=USER, session_id=SESSION).send("Where?", conversation=before)
 
     assert "Porto" in str(model.asked[-1])

@@ -82,7 +82,7 @@ def run(  # noqa: PLR0913  # a command's options
     settings = told(Settings.load(config), given)
     if not settings.serve.bus:
         raise ConfigError("a worker needs the bus its services have: give --bus nats://...")
-    wanted = tuple(kind for kind in _KINDS if not kinds or kind in kinds)
+    wanted: tuple[JobKind, ...] = tuple(kind for kind in _KINDS if not kinds or kind in kinds)
     if unknown := set(kinds or ()) - set(_KINDS):
         raise ConfigError(f"--kinds: expected turn or evaluation, got {sorted(unknown)[0]!r}")
     with mismatch_names_the_option():
