@@ -8,7 +8,8 @@ times of a turn are those in ``units.json`` unless given. ``--against`` simulate
 what ``benchmarks/distributed.py`` measured: an object, or a list of them, with ``workers``,
 ``sessions``, ``turns`` in all, ``turns_per_s``, ``p50`` and ``p99`` of a turn in seconds, ``model_ms``;
 any other field of a plan that stands there is taken too, what does not stand there comes from the
-options. Prints simulated / measured.
+options. Prints simulated / measured. With ``--fit-latency`` the one thing nobody can measure apart
+(waiting for commits, the network and the scheduler) is fitted to the first case.
 """
 
 import argparse
@@ -95,24 +96,34 @@ def plan_of(measured: dict[str, Any], base: Plan) -> Plan:
     return msgspec.convert(msgspec.to_builtins(base) | said, Plan)
 
 
-def compare(file: Path, base: Plan) -> list[dict[str, Any]]:
-    """Each measured case with the plan of it, what the simulation says, and the ratios."""
+def cases_in(file: Path) -> list[dict[str, Any]]:
+    """The measured cases in a file: one, or a list of them."""
     content = msgspec.json.decode(file.read_bytes(), type=list[dict[str, Any]] | dict[str, Any])
-    rows: list[dict[str, Any]] = []
-    for measured in content if isinstance(content, list) else [content]:
-        plan = plan_of(measured, base)
-        figures = simulated(plan)._asdict()
-        ratios = {name: figures[name] / measured[name] for name in COMPARED}
-        rows.append(
-            {"plan": msgspec.to_builtins(plan), "simulated": figures}
-            | {"measured": {name: measured[name] for name in COMPARED}, "ratio": ratios}
-        )
-    return rows
+    return content if isinstance(content, list) else [content]
+
+
+def fitted(measured: dict[str, Any], base: Plan) -> Plan:
+    """The base with the latency that makes the median of one case come out as measured."""
+    missing_s = measured["p50"] - simulated(plan_of(measured, base)).p50
+    return msgspec.structs.replace(base, latency_s=max(0.0, base.latency_s + missing_s))
+
+
+def compare(measured: dict[str, Any], base: Plan) -> dict[str, Any]:
+    """A measured case with the plan of it, what the simulation says, and the ratios."""
+    plan = plan_of(measured, base)
+    figures = simulated(plan)._asdict()
+    return {
+        "plan": msgspec.to_builtins(plan),
+        "simulated": figures,
+        "measured": {name: measured[name] for name in COMPARED},
+        "ratio": {name: figures[name] / measured[name] for name in COMPARED},
+    }
 
 
 def comparison(rows: list[dict[str, Any]]) -> Table:
     """The table of ``compare``."""
-    table = Table(title="Simulated beside measured")
+    latency_ms = 1000 * rows[0]["plan"]["latency_s"]
+    table = Table(title=f"Simulated beside measured, latency of a turn {latency_ms:.0f} ms")
     for column in ("workers", "sessions", "figure", "simulated", "measured", "ratio"):
         table.add_column(column, justify="left" if column == "figure" else "right")
     for row in rows:
@@ -153,6 +164,11 @@ def parsed(base: Plan) -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--against", type=Path, metavar="MEASURED.json")
+    parser.add_argument(
+        "--fit-latency",
+        action="store_true",
+        help="take the latency of a turn from the first case, and predict the others with it",
+    )
     parser.add_argument("--json", action="store_true", help="one JSON value, and no table")
     for name, hint in get_type_hints(Plan, include_extras=True).items():
         kind, *notes = get_args(hint) or (hint,)
@@ -170,10 +186,12 @@ def parsed(base: Plan) -> argparse.Namespace:
 def main() -> None:
     """Simulate, and print."""
     options = vars(parsed(measured_plan(UNITS)))
-    against, as_json = options.pop("against"), options.pop("json")
+    against, fit, as_json = (options.pop(name) for name in ("against", "fit_latency", "json"))
     try:
         plan = msgspec.convert(options, Plan)
-        rows = compare(against, plan) if against else []
+        cases = cases_in(against) if against else []
+        base = fitted(cases[0], plan) if fit and cases else plan
+        rows = [compare(case, base) for case in cases]
     except (OSError, ValueError) as error:
         raise SystemExit(f"queueing: {error}") from error
     if as_json:

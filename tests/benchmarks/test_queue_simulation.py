@@ -249,6 +249,25 @@ def test_a_measured_case_is_simulated_beside_it(tmp_path: Path) -> None:
     assert row["ratio"] == pytest.approx({"turns_per_s": 1.0, "p50": 1.0, "p99": 1.0})
 
 
+def test_latency_fitted_to_the_first_case_predicts_the_next(tmp_path: Path) -> None:
+    file = tmp_path / "measured.json"
+    alone = {"workers": 1, "sessions": 1, "turns": 5, "model_ms": 50, "slots": 9, "think_s": 0}
+    more = alone | {"sessions": 9, "turns": 45}
+    seconds = {"p50": 0.08, "p99": 0.08}
+    file.write_text(
+        json.dumps(
+            [alone | seconds | {"turns_per_s": 12.5}, more | seconds | {"turns_per_s": 112.5}]
+        )
+    )
+
+    options = ("--rounds", "1", "--worker-cpu-s", "0", "--database-cpu-s", "0")
+    done = command("--against", str(file), *options, "--fit-latency", "--json")
+
+    rows = json.loads(done.stdout)
+    assert [row["plan"]["latency_s"] for row in rows] == pytest.approx([0.03, 0.03])
+    assert rows[1]["ratio"] == pytest.approx({"turns_per_s": 1.0, "p50": 1.0, "p99": 1.0})
+
+
 def test_a_measured_case_that_lacks_a_figure_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "measured.json"
     file.write_text('{"workers": 1}')
