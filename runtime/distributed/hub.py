@@ -36,12 +36,7 @@ async def open_hub(url: str, *, silence: float = 10.0) -> AsyncGenerator[Hub]:
         ConfigError: If it is no such URL, or the client is not installed.
         BusError: If the server cannot be reached or used.
     """
-    try:
-        await anyio.to_thread.run_sync(import_module, "nats")
-    except ModuleNotFoundError as missing:
-        raise ConfigError(
-            "--bus needs the package nats-py: pip install 'assay[distributed]'"
-        ) from missing
+    await require_client()
     from assay.runtime.nats.queue import NatsQueue  # noqa: PLC0415  # heavy
     from assay.runtime.nats.streams import Limits, open_nats, purge  # noqa: PLC0415
 
@@ -52,3 +47,17 @@ async def open_hub(url: str, *, silence: float = 10.0) -> AsyncGenerator[Hub]:
             await purge(connection, namespace)
 
         yield Hub(jobs=NatsQueue(connection, limits), drop=drop)
+
+
+async def require_client() -> None:
+    """Load the client of the bus, off the loop: it is slow.
+
+    Raises:
+        ConfigError: If it is not installed.
+    """
+    try:
+        await anyio.to_thread.run_sync(import_module, "nats")
+    except ModuleNotFoundError as missing:
+        raise ConfigError(
+            "a bus needs the package nats-py: pip install 'assay[distributed]'"
+        ) from missing
