@@ -1,12 +1,20 @@
-"""Who hands out jobs: one consumer of the stream for each tenant and kind of job."""
+"""Jobs into their stream, and who hands them out: one consumer for each tenant and kind of job."""
 
 from typing import NamedTuple
 
 from nats.js import JetStreamContext, api
 
 from assay.runtime.jobs import Job, JobKind
-from assay.runtime.nats.connection import Connection
-from assay.runtime.nats.streams import Limits, consumer_name, kind_named, stream_name, token
+from assay.runtime.nats.connection import Connection, StreamFull
+from assay.runtime.nats.messages import body_of, encode
+from assay.runtime.nats.streams import (
+    Limits,
+    consumer_name,
+    job_subject,
+    kind_named,
+    stream_name,
+    token,
+)
 
 _IDLE_SECONDS = 3600.0
 _PAGE = 256
@@ -29,6 +37,34 @@ def share_of(job: Job) -> Share:
     return Share(job.kind, token(job.tenant))
 
 
+async def put(connection: Connection, job: Job, *, seconds: float = 0.0) -> bool:
+    """Put a job into the stream and tell the workers; gives whether it was not in it.
+
+    Args:
+        connection: To the server.
+        job: What is to be done.
+        seconds: After which nobody begins it any more; 0: it waits as long as it takes.
+
+    Raises:
+        StreamFull: If there is no room.
+        BusError: If the server stays away.
+    """
+    where = job_subject(connection.prefix, job)
+    try:
+        await connection.store(where, encode(body_of(job)), seconds=seconds)
+    except StreamFull as full:
+        if full.same:
+            return False
+        raise
+    await wake(connection, share_of(job))
+    return True
+
+
+async def wake(connection: Connection, share: Share) -> None:
+    """Tell the workers that a share has a job; they find out by themselves in a second or so."""
+    await connection.publish(f"{connection.prefix}.wake.{share.kind}.{share.tenant}")
+
+
 class Consumers:
     """The consumers of the stream of jobs.
 
@@ -47,7 +83,8 @@ class Consumers:
         name = consumer_name(share.kind, share.tenant)
 
         async def there(js: JetStreamContext) -> api.ConsumerInfo:
-            return await js.consumer_info(self._stream, name)
+            info: api.ConsumerInfo = await js.consumer_info(self._stream, name)
+            return info
 
         async def made(js: JetStreamContext) -> api.ConsumerInfo:
             add = js.add_consumer  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]

@@ -6,8 +6,8 @@ from assay.errors import BusError, JobFailed
 from assay.runtime.jobs import Job, Piece, PieceSink
 from assay.runtime.nats.answers import TRY, answers_of, kept_answer
 from assay.runtime.nats.connection import Connection, Message, StreamFull
-from assay.runtime.nats.consumers import Consumers, share_of
-from assay.runtime.nats.messages import Answer, body_of, decode_answer, encode
+from assay.runtime.nats.consumers import Consumers, put, share_of
+from assay.runtime.nats.messages import Answer, decode_answer
 from assay.runtime.nats.streams import Limits, job_subject, purge_subject, token
 
 _LOOK_SECONDS = 5.0
@@ -74,7 +74,7 @@ class Submission:
     async def _looked(self) -> Answer | None:
         """What was missed: an answer, or that the server has lost the job."""
         kept = await kept_answer(self._connection, self._job)
-        if kept is None and await self._stored():
+        if kept is None and await self._put():
             kept = await kept_answer(
                 self._connection, self._job
             )  # it may have been done between the two
@@ -88,28 +88,16 @@ class Submission:
         while True:
             if await self._consumers.jobs_of(share) < self._limits.waiting_of_one:
                 try:
-                    await self._stored()
+                    await self._put()
                 except StreamFull:
                     pass
                 else:
                     return
             await anyio.sleep(_ROOM_SECONDS)
 
-    async def _stored(self) -> bool:
-        """Put the job into the stream; gives whether it was not in it. Raises ``StreamFull``."""
-        prefix, share = self._connection.prefix, share_of(self._job)
-        try:
-            await self._connection.store(
-                job_subject(prefix, self._job),
-                encode(body_of(self._job)),
-                seconds=max(1.0, self._until - anyio.current_time()),
-            )
-        except StreamFull as full:
-            if full.same:
-                return False
-            raise
-        await self._connection.publish(f"{prefix}.wake.{share.kind}.{share.tenant}")
-        return True
+    async def _put(self) -> bool:
+        left = max(1.0, self._until - anyio.current_time())
+        return await put(self._connection, self._job, seconds=left)
 
     async def _something(self) -> None:
         """Wait for the answer, or for the server to come back."""

@@ -9,7 +9,7 @@ import msgspec
 from assay.errors import BusError
 from assay.runtime.jobs import JobHandler, JobKind
 from assay.runtime.nats.connection import BusClosed, Connection, Message
-from assay.runtime.nats.consumers import Consumers, Share, share_of
+from assay.runtime.nats.consumers import Consumers, Share, share_of, wake
 from assay.runtime.nats.line import Line
 from assay.runtime.nats.messages import decode_job
 from assay.runtime.nats.pulling import Puller, open_puller
@@ -114,10 +114,7 @@ class Worker:
 
     async def _hand_back(self, message: Message) -> None:
         await self._connection.acknowledge(message.reply, GIVEN_BACK)
-        share = share_of(decode_job(message.data))
-        await self._connection.publish(
-            f"{self._connection.prefix}.wake.{share.kind}.{share.tenant}"
-        )
+        await wake(self._connection, share_of(decode_job(message.data)))
 
     async def _rescan(self) -> None:
         """Find what nobody has told of: jobs of a lost worker, of pauses, of a time without a server."""
