@@ -57,7 +57,8 @@ class PostgresCache:
         for row in rows:
             _checked(row)
         if rows:
-            await self._database.write(lambda connection: _put(connection, namespace, rows))
+            # One statement is a transaction of its own.
+            await self._database.read(lambda connection: _put(connection, namespace, rows))
 
     async def rows(self, namespace: Namespace) -> AsyncIterator[CacheRow]:
         checked_namespace(namespace)

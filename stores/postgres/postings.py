@@ -80,38 +80,40 @@ hits AS (
             for number, of_text in counts
             for word, count in of_text.items()
         ]
-        if rows:
-            await connection.execute(
-                f"INSERT INTO {self.table} (namespace, word, number, count, length) "  # noqa: S608
-                "SELECT $1, * FROM unnest($2::text[], $3::bigint[], $4::integer[], $5::integer[])",
-                namespace,
-                *map(list, zip(*rows, strict=True)),
-            )
-        await self._count(connection, namespace, len(texts), sum(_length(c) for _, c in counts))
+        await connection.execute(
+            f"""
+            WITH added AS (
+              INSERT INTO {self.table} (namespace, word, number, count, length)
+              SELECT $1, * FROM unnest($4::text[], $5::bigint[], $6::integer[], $7::integer[])
+            ) {self._counted()}
+            """,  # noqa: S608  # our own names
+            namespace,
+            len(texts),
+            sum(_length(of_text) for _, of_text in counts),
+            *_columns(rows, 4),
+        )
 
     async def remove(self, connection: Connection, namespace: int, texts: Sequence[Text]) -> None:
         """Take texts out that are there; the transaction holds the namespace's row."""
         counts = [(number, _counts(text)) for number, text in texts]
         rows = [(word, number) for number, of_text in counts for word in of_text]
-        if rows:
-            await connection.execute(
-                f"DELETE FROM {self.table} p USING unnest($2::text[], $3::bigint[]) "  # noqa: S608
-                "AS gone (word, number) "
-                "WHERE p.namespace = $1 AND p.word = gone.word AND p.number = gone.number",
-                namespace,
-                *map(list, zip(*rows, strict=True)),
-            )
-        await self._count(connection, namespace, -len(texts), -sum(_length(c) for _, c in counts))
-
-    async def _count(
-        self, connection: Connection, namespace: int, texts: int, lengths: int
-    ) -> None:
         await connection.execute(
-            f"UPDATE namespaces SET {self.texts} = {self.texts} + $2, "  # noqa: S608
-            f"{self.lengths} = {self.lengths} + $3 WHERE number = $1",
+            f"""
+            WITH removed AS (
+              DELETE FROM {self.table} p USING unnest($4::text[], $5::bigint[]) AS a (word, number)
+              WHERE p.namespace = $1 AND p.word = a.word AND p.number = a.number
+            ) {self._counted()}
+            """,  # noqa: S608  # our own names
             namespace,
-            texts,
-            lengths,
+            -len(texts),
+            -sum(_length(of_text) for _, of_text in counts),
+            *_columns(rows, 2),
+        )
+
+    def _counted(self) -> str:
+        return (
+            f"UPDATE namespaces SET {self.texts} = {self.texts} + $2, "  # noqa: S608
+            f"{self.lengths} = {self.lengths} + $3 WHERE number = $1"
         )
 
 
@@ -119,6 +121,10 @@ def asked(questions: Sequence[str]) -> Asked:
     """The words of questions, as ``Postings.ranking`` takes them; empty if none has a word."""
     pairs = [(n, _key(word)) for n, text in enumerate(questions) for word in query_words(text)]
     return Asked([n for n, _ in pairs], [word for _, word in pairs])
+
+
+def _columns(rows: Sequence[tuple[object, ...]], width: int) -> list[list[object]]:
+    return [[row[column] for row in rows] for column in range(width)]
 
 
 def _counts(text: str) -> Counter[str]:

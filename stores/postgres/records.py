@@ -72,8 +72,14 @@ LEFT JOIN records r ON r.namespace = a.namespace AND r.id = a.id
 WHERE t.id IS NOT NULL OR r.id IS NOT NULL ORDER BY a.place
 """
 _INSERT = """
-INSERT INTO records
-SELECT * FROM unnest($1::integer[], $2::bigint[], $3::text[], $4::bigint[], $5::bigint[], $6::bytea[])
+WITH new AS (
+  INSERT INTO records SELECT *
+  FROM unnest($1::integer[], $2::bigint[], $3::text[], $4::bigint[], $5::bigint[], $6::bytea[])
+)
+UPDATE namespaces SET version = newest.version
+FROM (SELECT a.number, max(a.version) AS version
+  FROM unnest($1::integer[], $2::bigint[]) AS a (number, version) GROUP BY a.number) newest
+WHERE namespaces.number = newest.number
 """
 _SUPERSEDE = """
 INSERT INTO superseded
@@ -82,7 +88,6 @@ FROM unnest($1::integer[], $2::text[], $3::bigint[]) AS a (namespace, id, since)
 GROUP BY namespace, id
 ON CONFLICT (namespace, id) DO UPDATE SET since = least(superseded.since, excluded.since)
 """
-_ADVANCE = "UPDATE namespaces SET version = $2 WHERE number = $1"
 _REMOVE = """
 DELETE FROM records WHERE namespace = $1 AND id = ANY($2::text[]) RETURNING version, id, body
 """
@@ -257,4 +262,3 @@ async def _insert(connection: Connection, new: Sequence[_Numbered]) -> None:
     for owner, group in groupby(sorted(new), key=attrgetter("owner")):
         texts = [Text(version, record.text) for _, version, record in group]
         await RECORD_POSTINGS.add(connection, owner, texts)
-        await connection.execute(_ADVANCE, owner, texts[-1].number)

@@ -146,6 +146,8 @@ class PostgresIndex:
             limit: How many of the nearest.
         """
         packed_vector = packed(vector[0])
+        # Mostly something was written since the last search, which would be done in vain.
+        await self.catch_up(namespace)
         while True:
             number = self._large.number(namespace)
             is_settled = self._large.is_settled(namespace)
@@ -170,8 +172,12 @@ class PostgresIndex:
             ModelError: If the embedder cannot embed; what is embedded by then is kept.
         """
         async with self._alone(namespace):
-            while waiting := await self._database.fetch(_WAITING, namespace, EMBED_BATCH):
-                await self._embed(waiting)
+            is_behind = True
+            while is_behind:
+                waiting = await self._database.fetch(_WAITING, namespace, EMBED_BATCH)
+                is_behind = len(waiting) == EMBED_BATCH
+                if waiting:
+                    await self._embed(waiting)
 
     async def _embed(self, waiting: list[Row]) -> None:
         number, newest = waiting[0][0], waiting[0][1]
@@ -191,10 +197,12 @@ class PostgresIndex:
     async def _alone(self, namespace: Namespace) -> AsyncGenerator[None]:
         """One at a time in this process: two would embed the same texts."""
         lock = self._catching_up.setdefault(namespace, anyio.Lock())
-        async with lock:
-            yield
-        if not lock.statistics().tasks_waiting:
-            self._catching_up.pop(namespace, None)
+        try:
+            async with lock:
+                yield
+        finally:
+            if not lock.statistics().tasks_waiting:
+                self._catching_up.pop(namespace, None)
 
     def _nearest(self, number: int | None) -> str:
         if number is None:
