@@ -4,7 +4,7 @@ News says that a session has an entry, and nothing of what is in it. It may be l
 who watches goes by the newest, and reads the journal.
 """
 
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 import anyio
@@ -128,6 +128,24 @@ async def watching(
         group.start_soon(_catch_up, connection, where, watch)
         yield watch
         group.cancel_scope.cancel()
+
+
+@asynccontextmanager
+async def hearing(
+    connection: Connection, hear: Callable[[SessionId], None]
+) -> AsyncGenerator[None]:
+    """Hear of every session whose journal gets an entry, as long as the block runs.
+
+    Args:
+        connection: To the server.
+        hear: Called with the session's name in the journal; must not block.
+    """
+
+    def take(message: Message) -> None:
+        hear(SessionId(_decoder.decode(message.data).session))
+
+    async with connection.receiving(f"{connection.prefix}.events.>", take):
+        yield
 
 
 async def _catch_up(connection: Connection, where: str, watch: Watch) -> None:

@@ -241,7 +241,7 @@ async def test_a_poisonous_job_becomes_a_dead_letter_that_can_be_tried_again(
         working.cancel_scope.cancel()
     [letter] = await dead_letters(connection)
 
-    again = await replay(connection, letter.number)
+    again, answer = await replay(connection, letter.number), b""
     async with anyio.create_task_group() as working:
         working.start_soon(keep_working, queue, shouting)
         answer = await queue.submit(job("poison", payload=b"sip"), deadline=EVER)

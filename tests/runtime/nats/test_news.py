@@ -1,6 +1,6 @@
 """News of the journals: out of the outbox in PostgreSQL, over the bus, to other processes."""
 
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -11,7 +11,10 @@ from tests.nats_servers import NatsServer, running_nats
 from assay.runtime.nats.connection import Connection
 from assay.runtime.nats.news import Watch, relay, tell, watching
 from assay.runtime.nats.streams import open_nats, stream_name
-from assay.stores.protocols import Appended, Wait
+from assay.stores.postgres.database import Postgres
+from assay.stores.postgres.journal import PostgresJournal
+from assay.stores.postgres.outbox import PostgresOutbox
+from assay.stores.protocols import Appended, JournalEntry, Wait
 from assay.stores.records import Namespace, SessionId
 
 ANNA = Namespace("acme\x1fanna")
@@ -36,7 +39,7 @@ class ListedOutbox:
         return before - len(self.rows)
 
     @asynccontextmanager
-    async def listening(self) -> AsyncIterator[Wait]:
+    async def listening(self) -> AsyncGenerator[Wait]:
         async def wait(seconds: float) -> None:
             with anyio.move_on_after(seconds):
                 await self.more.wait()
@@ -79,6 +82,7 @@ async def test_what_was_told_is_forgotten_in_the_outbox(connection: Connection) 
 
 async def test_two_relays_tell_each_entry_once(connection: Connection, nats_url: str) -> None:
     one, other = ListedOutbox(range(300)), ListedOutbox(range(300))
+    seen = list[int]()
 
     async with (
         open_nats(nats_url) as elsewhere,
@@ -140,3 +144,24 @@ async def test_news_has_no_word_of_what_was_said(connection: Connection) -> None
     told = await connection.stream_api("look", lambda js: js.get_msg(name, 1))
 
     assert told.data == b'{"session":"acme%1Fanna/s","sequence":7}'
+
+
+async def test_what_is_appended_in_postgres_is_seen_in_another_process(
+    connection: Connection, nats_url: str, clean_database: str
+) -> None:
+    seen = list[int]()
+
+    async with (
+        Postgres(clean_database) as database,
+        open_nats(nats_url) as elsewhere,
+        watching(elsewhere, STREAM) as watch,
+        anyio.create_task_group() as group,
+    ):
+        group.start_soon(relay, PostgresOutbox(database), connection)
+        journal = PostgresJournal(database)
+        for number in range(3):
+            await journal.append(STREAM, [JournalEntry(number, b"{}")])
+            seen += await first(watch, 1)
+        group.cancel_scope.cancel()
+
+    assert seen == [0, 1, 2]
