@@ -12,20 +12,22 @@ from assay.stores.checks import checked_text
 from assay.stores.memory_leases import lease_lost
 from assay.stores.postgres.connection import Connection
 from assay.stores.postgres.database import Postgres
-from assay.stores.postgres.outbox import announce
+from assay.stores.postgres.outbox import ANNOUNCING, announcement, forget_old
 from assay.stores.postgres.subject_keys import hold_stream, key_for
 from assay.stores.protocols import JournalEntry, Lease
 from assay.stores.records import SessionId
 from assay.stores.subject_keys import SubjectKey, owner_of
 
-# Locks the row: the session changes hands before or after this transaction, not within.
-_HOLDS = "SELECT 1 FROM leases WHERE session = $1 AND owner = $2 AND revision = $3 FOR SHARE"
+# The lease's row is locked: the session changes hands before or after this transaction, not within.
 _STREAM = """
 SELECT s.number,
   (SELECT coalesce(max(sequence) + 1, 0) FROM journal WHERE session = s.number),
   EXISTS (SELECT FROM journal WHERE session = s.number AND sequence = 0 AND key_id = ''),
-  k.id, k.key
-FROM sessions s LEFT JOIN subject_keys k ON k.owner = $2 WHERE s.id = $1
+  k.id, k.key,
+  (SELECT revision FROM (
+    SELECT revision FROM leases WHERE session = $3 AND owner = $4 AND revision = $5 FOR SHARE
+  ) held)
+FROM (VALUES (1)) one LEFT JOIN sessions s ON s.id = $1 LEFT JOIN subject_keys k ON k.owner = $2
 """
 _NEW_SESSION = "INSERT INTO sessions (id) VALUES ($1) RETURNING number"
 _READ = """
@@ -34,11 +36,13 @@ FROM sessions s JOIN journal j ON j.session = s.number LEFT JOIN subject_keys k 
 WHERE s.id = $1 AND j.sequence > $3 ORDER BY j.sequence
 """
 _TAKEN = "SELECT sequence, payload, key_id FROM journal WHERE session = $1 AND sequence = ANY($2)"
-_INSERT = """
-INSERT INTO journal (session, sequence, payload, key_id)
-SELECT $1, given.sequence, given.payload, $4
-FROM unnest($2::bigint[], $3::bytea[]) AS given (sequence, payload)
-"""
+_INSERT = f"""
+WITH written AS (
+  INSERT INTO journal (session, sequence, payload, key_id)
+  SELECT $5, given.sequence, given.payload, $7
+  FROM unnest($2::bigint[], $6::bytea[]) AS given (sequence, payload)
+), {ANNOUNCING}
+"""  # noqa: S608  # our own words
 _SESSIONS = """
 SELECT id FROM sessions s WHERE NOT EXISTS (
   SELECT FROM journal WHERE session = s.number AND sequence = 0 AND key_id = ''
@@ -120,33 +124,30 @@ async def append_entries(
         LeaseLost: If the session changed hands.
     """
     await hold_stream(connection, session)
-    if fence is not None:
-        await _check_fence(connection, fence)
-    stream = await _stream(connection, session)
+    stream = await _stream(connection, session, fence)
     standing = await _standing(connection, session, stream, entries)
     new = _new_entries(session, standing, stream.length, entries)
     if new:
         sequences = [entry.sequence for entry in new]
         payloads = [stream.key.sealed(session, *entry) for entry in new]
-        await connection.execute(_INSERT, stream.number, sequences, payloads, stream.key.id)
-        await announce(connection, session, sequences)
+        told = announcement(session, sequences)
+        newest = await connection.fetchval(_INSERT, *told, stream.number, payloads, stream.key.id)
+        await forget_old(connection, newest, len(new))
 
 
-async def _check_fence(connection: Connection, lease: Lease) -> None:
-    if await connection.fetchval(_HOLDS, *lease) is None:
-        raise lease_lost(lease)
-
-
-async def _stream(connection: Connection, session: SessionId) -> _Stream:
-    row = await connection.fetchrow(_STREAM, session, owner_of(session))
-    if row is None:
-        number = await connection.fetchval(_NEW_SESSION, session)
-        return _Stream(number, 0, await key_for(connection, session))
-    number, length, is_erased, key_id, key = row
+async def _stream(connection: Connection, session: SessionId, fence: Lease | None) -> _Stream:
+    row = await connection.fetchrow(
+        _STREAM, session, owner_of(session), *(fence or (None, None, None))
+    )
+    number, length, is_erased, key_id, key, revision = row
+    if fence is not None and revision is None:
+        raise lease_lost(fence)
     if is_erased:
         raise ErasedInput(f"erased input: session {session!r} was erased; begin a new one")
+    if number is None:
+        number = await connection.fetchval(_NEW_SESSION, session)
     known = await key_for(connection, session) if key is None else SubjectKey(key_id, key)
-    return _Stream(number, length, known)
+    return _Stream(number, length or 0, known)
 
 
 async def _standing(

@@ -5,7 +5,7 @@ those committed later under a lower one. Each row carries its transaction's numb
 only when every transaction up to that number has ended (``pg_snapshot_xmin``).
 """
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 import anyio
@@ -26,15 +26,17 @@ _CHANNEL = "assay_appended"
 
 # A notification makes commits wait for one another, so there is one only when all was told before:
 # a reader that is behind looks again by itself, and without a reader there is none.
-_ANNOUNCE = """
-WITH announced AS (
+ANNOUNCING = """
+announced AS (
   INSERT INTO outbox (session, sequence, namespace)
-  SELECT $1, given, $3 FROM unnest($2::bigint[]) AS given RETURNING number
+  SELECT $1, appended, $3 FROM unnest($2::bigint[]) AS appended RETURNING number
 )
 SELECT max(number), CASE
   WHEN (SELECT number FROM outbox ORDER BY number LIMIT 1) IS NULL THEN pg_notify($4, '')
 END FROM announced
 """
+"""The end of a statement that appends: gives the newest row's number; ``announcement`` its values."""
+
 _FORGET = "DELETE FROM outbox WHERE number <= $1"
 _READ = """
 SELECT session, sequence, namespace, transaction::text, number FROM outbox
@@ -83,11 +85,22 @@ class PostgresOutbox:
             yield wait
 
 
-async def announce(connection: Connection, session: SessionId, sequences: Sequence[int]) -> None:
-    """Note what was appended, in the transaction that appends it."""
-    namespace = namespace_of(session)
-    newest, _ = await connection.fetchrow(_ANNOUNCE, session, sequences, namespace, _CHANNEL)
-    if newest % _TRIM_EVERY < len(sequences):
+def announcement(
+    session: SessionId, sequences: list[int]
+) -> tuple[SessionId, list[int], Namespace, str]:
+    """The first four values of a statement with ``ANNOUNCING``."""
+    return session, sequences, namespace_of(session), _CHANNEL
+
+
+async def forget_old(connection: Connection, newest: int, count: int) -> None:
+    """Now and then, drop what nobody has read for long.
+
+    Args:
+        connection: In the transaction that appends.
+        newest: Number of the newest row.
+        count: How many rows were added with it.
+    """
+    if newest % _TRIM_EVERY < count:
         await connection.execute(_FORGET, newest - KEPT)
 
 
