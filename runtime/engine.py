@@ -6,7 +6,7 @@ from typing import Literal
 import msgspec
 
 from assay.errors import StoreCorrupt, TurnError
-from assay.runtime.bus import Bus
+from assay.runtime.bus import SessionBus
 from assay.runtime.commands import AnyCommand, command_name
 from assay.runtime.events import (
     AnyEvent,
@@ -34,7 +34,7 @@ class Engine:
     """
 
     def __init__(
-        self, journal: Journal, stream: SessionId, bus: Bus, observation: Observation
+        self, journal: Journal, stream: SessionId, bus: SessionBus, observation: Observation
     ) -> None:
         self._journal = journal
         self._stream = stream

@@ -1,12 +1,14 @@
 """What the handlers of a turn work with; put together in ``wiring``."""
 
 import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from assay.guards.budget import Budget, Limits
 from assay.guards.laboratory import Laboratory
 from assay.guards.protocols import ChatModel, Guard, Parameters, Renderer
+from assay.runtime.bus import MakeBus
+from assay.runtime.distributed.hub import Hub
 from assay.runtime.jobs import JobQueue
 from assay.runtime.settings import Settings
 from assay.stores.checks import is_external
@@ -33,8 +35,9 @@ class Equipment:
         new_session: Makes ids of sessions.
         new_job: Makes ids of jobs, and names of requests that have none; unique over all processes.
         owner: Names this process among those that share the bank.
+        make_bus: Makes the bus of a session's turns; ``None``: one in this process.
         jobs: Where the turns of sessions are handed out; ``None``: they run in this process.
-        drop: Drops what the bus keeps of a namespace; ``None``: there is no bus.
+        hub: The bus between processes; ``None``: there is none.
         evaluators: Gives the model that a namespace's experiments ask; ``None``: the model itself.
     """
 
@@ -47,8 +50,9 @@ class Equipment:
     new_session: Callable[[], str]
     new_job: Callable[[], str] = new_name
     owner: str = "this process"
+    make_bus: MakeBus | None = None
     jobs: JobQueue | None = None
-    drop: Callable[[Namespace], Awaitable[None]] | None = None
+    hub: Hub | None = None
     evaluators: Callable[[Namespace], ChatModel] | None = None
 
     @property

@@ -10,6 +10,7 @@ from weakref import WeakValueDictionary
 from assay.errors import RecordNotFound
 from assay.guards.protocols import ChatModel
 from assay.runtime.commands import Retrieve, Review
+from assay.runtime.distributed.hub import Hub
 from assay.runtime.distributed.remote_turns import RemoteTurns
 from assay.runtime.equipment import Equipment
 from assay.runtime.erasing import streams_of, words_of
@@ -71,6 +72,16 @@ class Runtime:
     def model(self) -> ChatModel:
         """What answers in this process."""
         return self._equipment.model
+
+    @property
+    def hub(self) -> Hub | None:
+        """The bus between processes; ``None``: there is none."""
+        return self._equipment.hub
+
+    @property
+    def owner(self) -> str:
+        """The name of this process among those that share the bank."""
+        return self._equipment.owner
 
     @property
     def jobs(self) -> JobQueue | None:
@@ -368,9 +379,9 @@ class Runtime:
             for key in [key for key in known if key[0] in namespaces]:
                 known.pop(key, None)
         receipts = await erase_subjects(self.bank, namespaces)
-        if self._equipment.drop is not None:
+        if self.hub is not None:
             for namespace in namespaces:
-                await self._equipment.drop(namespace)
+                await self.hub.drop(namespace)
         return receipts
 
     async def _review(self, user: str, record_id_: str, verdict: Verdict) -> RecordReviewed:

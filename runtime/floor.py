@@ -10,8 +10,8 @@ from assay.runtime.task_groups import tasks_beside
 from assay.stores.protocols import Journal, JournalEntry, Lease, Leases
 from assay.stores.records import SessionId
 
-_FIRST_WAIT, _LONGEST_WAIT = 0.005, 0.25
-"""Seconds between two looks whether the floor is free."""
+_FIRST_WAIT = 0.005
+"""Seconds until the second look whether the floor is free."""
 
 _CLEAN_UP_SECONDS = 5.0
 
@@ -65,9 +65,10 @@ class Floor:
         session: The session's name in the journal.
         owner: Names this process.
         seconds: How long the floor stays with a process that is not heard of; renewed at a third.
+        longest_wait: Seconds between two looks whether it is free, once it was not for a while.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # what a lease says
         self,
         journal: Journal,
         leases: Leases | None,
@@ -75,7 +76,9 @@ class Floor:
         *,
         owner: str,
         seconds: float,
+        longest_wait: float = 0.25,
     ) -> None:
+        self._longest_wait = longest_wait
         self._journal = journal
         self._leases = leases
         self._session = session
@@ -126,7 +129,7 @@ class Floor:
             if lease is not None:
                 return lease
             await anyio.sleep(wait)
-            wait = min(2 * wait, _LONGEST_WAIT)
+            wait = min(2 * wait, self._longest_wait)
 
     async def _keep(
         self, leases: Leases, lease: Lease, held: Held, turn: anyio.CancelScope

@@ -8,7 +8,7 @@ import anyio
 
 from assay.errors import StoreError, TurnError, TurnFailed, TurnTimeout
 from assay.guards.protocols import DeltaSink, ToolCall
-from assay.runtime.bus import Bus, EventHandler, Observer
+from assay.runtime.bus import Bus, EventHandler, Observer, SessionBus
 from assay.runtime.commands import Complete, ToolResult
 from assay.runtime.engine import Engine
 from assay.runtime.equipment import Equipment
@@ -44,9 +44,9 @@ class LocalTurns:
         self._equipment = equipment
         self._id = session_id
         self._handlers = Handlers(equipment, user, session_id)
-        self._bus = Bus(self._handlers, now=equipment.clock.now)
-        self._observation = Observation(equipment.clock, session=session_id)
         bank, stream = equipment.bank, stream_of(user, session_id)
+        self._bus = _bus(equipment, self._handlers, stream)
+        self._observation = Observation(equipment.clock, session=session_id)
         self._engine = Engine(bank.journal, stream, self._bus, self._observation)
         self._floor = Floor(
             bank.journal,
@@ -191,6 +191,12 @@ class LocalTurns:
                 await self._engine.give_up(reason, at=self._equipment.clock.now())
             except StoreError as error:
                 self._observation.not_closed(error)
+
+
+def _bus(equipment: Equipment, handlers: Handlers, stream: SessionId) -> SessionBus:
+    if equipment.make_bus is None:
+        return Bus(handlers, now=equipment.clock.now)
+    return equipment.make_bus(handlers, stream=stream)
 
 
 def _open_turn(state: State) -> TurnId:

@@ -87,7 +87,7 @@ async def open_runtime(  # noqa: PLR0913  # one call names all an application ma
                 new_session=_new_session,
                 owner=f"{socket.gethostname()}/{os.getpid()}/{new_name()[:8]}",
                 jobs=hub.jobs if hub else None,
-                drop=hub.drop if hub else None,
+                hub=hub,
                 evaluators=_evaluators(model, hub, chosen) if evaluations == "queue" else None,
             )
         )

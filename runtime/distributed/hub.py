@@ -1,27 +1,49 @@
 """What a runtime has of the bus between processes."""
 
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from importlib import import_module
-from typing import NamedTuple
+from typing import Protocol, TypeAlias
 
 import anyio.to_thread
 
 from assay.errors import ConfigError
 from assay.runtime.jobs import JobQueue
-from assay.stores.records import Namespace
+from assay.stores.protocols import Outbox
+from assay.stores.records import Namespace, SessionId
+
+Hear: TypeAlias = Callable[[SessionId], None]
+"""Takes the name of a session whose journal went on; must not block."""
 
 
-class Hub(NamedTuple):
-    """The bus, as far as sessions and workers need it.
+class Hub(Protocol):
+    """The bus, as far as sessions, workers and services need it."""
 
-    Attributes:
-        jobs: Where work waits.
-        drop: Drops all the bus keeps of a namespace.
-    """
+    @property
+    def jobs(self) -> JobQueue:
+        """Where work waits."""
+        ...
 
-    jobs: JobQueue
-    drop: Callable[[Namespace], Awaitable[None]]
+    async def drop(self, namespace: Namespace) -> None:
+        """Drop all the bus keeps of a namespace.
+
+        Raises:
+            BusError: If something is left; drop it again then.
+        """
+        ...
+
+    async def relay(self, outbox: Outbox) -> None:
+        """Tell all processes of what is in the outbox, until it is cancelled.
+
+        Raises:
+            StoreError: If the outbox cannot be read.
+            BusError: If the bus is closed for good.
+        """
+        ...
+
+    def hearing(self, hear: Hear) -> AbstractAsyncContextManager[None]:
+        """Hear of every session that goes on in any process; some news may get lost."""
+        ...
 
 
 @asynccontextmanager
@@ -37,16 +59,12 @@ async def open_hub(url: str, *, silence: float = 10.0) -> AsyncGenerator[Hub]:
         BusError: If the server cannot be reached or used.
     """
     await require_client()
-    from assay.runtime.nats.queue import NatsQueue  # noqa: PLC0415  # heavy
-    from assay.runtime.nats.streams import Limits, open_nats, purge  # noqa: PLC0415
+    from assay.runtime.nats.hub import NatsHub  # noqa: PLC0415  # heavy
+    from assay.runtime.nats.streams import Limits, open_nats  # noqa: PLC0415
 
     limits = Limits(silence=silence)
     async with open_nats(url, limits=limits) as connection:
-
-        async def drop(namespace: Namespace) -> None:
-            await purge(connection, namespace)
-
-        yield Hub(jobs=NatsQueue(connection, limits), drop=drop)
+        yield NatsHub(connection, limits)
 
 
 async def require_client() -> None:

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 import anyio
 
 from assay.errors import ConfigError
+from assay.runtime.distributed.relaying import relaying
 from assay.runtime.distributed.worker import Told, Worker
 from assay.runtime.facade import Runtime
 from assay.runtime.jobs import JobKind, JobQueue
@@ -22,7 +23,7 @@ async def working(  # noqa: PLR0913  # what a worker is told
     hurry: anyio.Event | None = None,
     told: Told | None = None,
 ) -> AsyncGenerator[Worker]:
-    """Do jobs for the length of the block.
+    """Do jobs for the length of the block, and tell of what is written, unless another process does.
 
     At its end no more are taken; those begun have time to end, then they are handed back, and other
     workers go on with them.
@@ -45,6 +46,8 @@ async def working(  # noqa: PLR0913  # what a worker is told
     work = _Work(worker, runtime.jobs, kinds, concurrency)
     async with tasks_beside() as group:
         group.start_soon(work.run, group.cancel_scope)
+        if runtime.hub is not None:
+            group.start_soon(relaying, runtime.bank, runtime.hub, runtime.owner)
         try:
             yield worker
         finally:

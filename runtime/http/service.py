@@ -1,7 +1,12 @@
 """The open service: a runtime, whose keys open it, and the turns that go through it."""
 
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import AbstractContextManager, asynccontextmanager
+from contextlib import (
+    AbstractAsyncContextManager,
+    AbstractContextManager,
+    asynccontextmanager,
+    nullcontext,
+)
 from weakref import WeakValueDictionary
 
 import anyio
@@ -15,9 +20,10 @@ from assay.runtime.http.metrics import Metrics
 from assay.runtime.http.news import News, Newsroom
 from assay.runtime.http.rates import Rates
 from assay.runtime.http.sessions import OpenSessions
-from assay.runtime.limits import namespace_of
+from assay.runtime.limits import namespace_of, tenant_user_of
+from assay.runtime.session import namespace_in
 from assay.runtime.settings import ServeSettings
-from assay.stores.records import Namespace
+from assay.stores.records import Namespace, SessionId
 
 
 class Service:
@@ -82,6 +88,16 @@ class Service:
         """Tell those who watch that something happened to a user."""
         self._newsroom.tell(tenant, namespace)
 
+    def hearing(self) -> AbstractAsyncContextManager[None]:
+        """Tell those who watch of what happens in other processes, too, while the block runs."""
+        hub = self.runtime.hub
+        return nullcontext() if hub is None else hub.hearing(self._hear)
+
+    def _hear(self, stream: SessionId) -> None:
+        namespace = namespace_in(stream)
+        if namespace is not None:
+            self.tell(tenant_user_of(namespace).tenant, namespace)
+
     def in_order(self, namespace: Namespace) -> anyio.Lock:
         """Held by the turn of a user that runs: two at once would not know of one another."""
         lock = self._locks.get(namespace)
@@ -108,7 +124,8 @@ async def open_service(
     async with anyio.create_task_group() as tasks:
         service = Service(runtime, model=model, keys=known, tasks=tasks)
         try:
-            yield service
+            async with service.hearing():
+                yield service
         except Exception as error:  # noqa: BLE001  # raised below as itself, not in a group
             failure = error
         finally:

@@ -8,7 +8,7 @@ from assay.runtime.jobs import JobQueue
 from assay.runtime.nats.connection import Connection
 from assay.runtime.nats.news import hearing, relay
 from assay.runtime.nats.queue import NatsQueue
-from assay.runtime.nats.streams import purge
+from assay.runtime.nats.streams import Limits, purge
 from assay.stores.protocols import Outbox
 from assay.stores.records import Namespace
 
@@ -16,9 +16,9 @@ from assay.stores.records import Namespace
 class NatsHub:
     """``Hub`` over a connection that is open for longer."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, limits: Limits) -> None:
         self._connection = connection
-        self._jobs = NatsQueue(connection)
+        self._jobs = NatsQueue(connection, limits)
 
     @property
     def jobs(self) -> JobQueue:

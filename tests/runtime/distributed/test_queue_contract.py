@@ -9,7 +9,7 @@ from assay.errors import BusError, JobFailed
 from assay.runtime.distributed.local_queue import LocalQueue
 from assay.runtime.jobs import Job, JobHandler, JobKind, JobQueue, Piece
 from assay.runtime.nats.queue import NatsQueue
-from assay.runtime.nats.streams import open_nats
+from assay.runtime.nats.streams import Limits, open_nats
 from assay.stores.records import Namespace
 
 EVER = 30.0
@@ -21,7 +21,7 @@ async def queue(request: pytest.FixtureRequest) -> AsyncGenerator[JobQueue]:
         yield LocalQueue()
         return
     async with open_nats(request.getfixturevalue("nats_url")) as connection:
-        yield NatsQueue(connection)
+        yield NatsQueue(connection, limits=Limits(pause=0.02))
 
 
 def job(name: str, *, tenant: str = "acme", kind: JobKind = "turn") -> Job:

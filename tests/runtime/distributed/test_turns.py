@@ -47,7 +47,7 @@ from assay.runtime.facade import Runtime
 from assay.runtime.jobs import JobQueue
 from assay.runtime.models.scripted import ScriptedModel
 from assay.runtime.nats.queue import NatsQueue
-from assay.runtime.nats.streams import open_nats
+from assay.runtime.nats.streams import Limits, open_nats
 from assay.runtime.requests import AnswerTools, Resume, Send
 from assay.runtime.settings import Settings
 from assay.stores.embeddings import HashingEmbedder
@@ -114,7 +114,7 @@ def open_place(request: pytest.FixtureRequest) -> OpenPlace:
     async def in_servers() -> AsyncGenerator[Place]:
         opening = open_postgres_bank(database, embedder=HashingEmbedder(), clock=StoppedClock(NOW))
         async with opening as bank, open_nats(bus) as connection:
-            yield Place(bank, NatsQueue(connection))
+            yield Place(bank, NatsQueue(connection, limits=Limits(pause=0.02)))
 
     return in_servers
 
