@@ -1,5 +1,6 @@
 """The one place that knows the driver: how connections are made, and what of them others see."""
 
+import socket
 import struct
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -32,6 +33,14 @@ _SETTINGS = {
     "tcp_keepalives_idle": "10",
     "tcp_keepalives_interval": "5",
     "tcp_keepalives_count": "3",
+}
+
+_WATCHING = {
+    "TCP_KEEPIDLE": 5,
+    "TCP_KEEPINTVL": 2,
+    "TCP_KEEPCNT": 3,
+    # Milliseconds that something sent may stay without an answer; by default a quarter of an hour.
+    "TCP_USER_TIMEOUT": 10_000,
 }
 
 _DURABLE = """
@@ -165,12 +174,23 @@ async def connected(url: str) -> AsyncGenerator[Connection]:
 
 
 async def _set_up(connection: Any) -> None:  # noqa: ANN401 - the driver is untyped
+    _watch(connection._transport.get_extra_info("socket"))  # noqa: SLF001 - no public way
     await connection.execute(_DURABLE)
     schema = await connection.fetchval(_EXTENSION)
     if schema is not None:
         await connection.set_type_codec(
             "vector", schema=schema, encoder=_as_it_is, decoder=_as_it_is, format="binary"
         )
+
+
+def _watch(wire: socket.socket) -> None:
+    """Notice a network that is cut, even while nothing is sent; the server does so by settings."""
+    if wire.family not in {socket.AF_INET, socket.AF_INET6}:
+        return
+    wire.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in _WATCHING.items():
+        if hasattr(socket, name):  # all of them on Linux
+            wire.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
 
 
 async def _keep(connection: object) -> None:

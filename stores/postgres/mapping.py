@@ -17,12 +17,6 @@ FOREIGN: tuple[type[Exception], ...] = (
 _SCHEMES = {"postgresql", "postgres"}
 
 
-def is_postgres(location: str) -> bool:
-    """Whether a bank's place is a URL of PostgreSQL and not a folder."""
-    scheme, separator, _ = location.partition("://")
-    return bool(separator) and scheme in _SCHEMES
-
-
 def shown(url: str) -> str:
     """The URL without its password, for messages.
 
@@ -54,6 +48,8 @@ def is_passing(error: BaseException) -> bool:
         error,
         OSError
         | asyncpg.PostgresConnectionError
+        # The server said goodbye before the driver asked: it is confused for good.
+        | asyncpg.InternalClientError
         | asyncpg.OperatorInterventionError
         | asyncpg.TransactionRollbackError
         | asyncpg.InvalidCachedStatementError

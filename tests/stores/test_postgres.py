@@ -1,6 +1,7 @@
 """The database itself: what cannot be opened, servers that go away, several programs at once."""
 
-from pathlib import Path
+import socket
+from typing import Any
 
 import anyio
 import anyio.to_thread
@@ -12,7 +13,7 @@ from assay.stores.postgres import database as database_module
 from assay.stores.postgres.bank import open_postgres_bank
 from assay.stores.postgres.connection import Connection
 from assay.stores.postgres.database import Postgres
-from assay.stores.postgres.mapping import is_postgres, shown
+from assay.stores.postgres.mapping import shown
 from assay.stores.postgres.records import PostgresRecords
 
 from ..servers import (  # noqa: TID252 - every room's servers
@@ -108,20 +109,6 @@ def test_what_is_no_url_is_refused_before_any_effect(url: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("location", "expected"),
-    [
-        ("postgresql://h/x", True),
-        ("postgres://h/x", True),
-        ("bank", False),
-        ("postgresql", False),
-        (str(Path("/srv/postgresql")), False),
-    ],
-)
-def test_a_url_is_told_from_a_folder(location: str, expected: bool) -> None:  # noqa: FBT001
-    assert is_postgres(location) is expected
-
-
-@pytest.mark.parametrize(
     ("url", "expected"),
     [
         ("postgresql://ann:secret@h:1/x", "postgresql://ann@h:1/x"),
@@ -176,6 +163,19 @@ async def test_an_error_of_the_body_comes_out_as_it_is(clean_database: str) -> N
             clean_database, embedder=HashingEmbedder(), clock=NoonClock()
         ):
             raise ZeroDivisionError
+
+
+@pytest.mark.skipif(not hasattr(socket, "TCP_USER_TIMEOUT"), reason="Linux gives up on its own")
+async def test_a_network_that_is_cut_is_noticed_by_the_connection(
+    postgres_server: PostgresServer,
+) -> None:
+    async def work(connection: Connection) -> int:
+        driver: Any = connection
+        wire: socket.socket = driver._transport.get_extra_info("socket")
+        return wire.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT)
+
+    async with Postgres(postgres_server.url()) as database:
+        assert await database.read(work) == 10_000
 
 
 async def test_what_fails_within_a_transaction_undoes_all_of_it(clean_database: str) -> None:
