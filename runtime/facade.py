@@ -74,6 +74,11 @@ class Runtime:
         return self._equipment.model
 
     @property
+    def is_shared(self) -> bool:
+        """Whether other processes may take turns over the same bank."""
+        return self.bank.leases is not None
+
+    @property
     def hub(self) -> Hub | None:
         """The bus between processes; ``None``: there is none."""
         return self._equipment.hub

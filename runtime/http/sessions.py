@@ -5,9 +5,15 @@ from collections import Counter, OrderedDict
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from assay.runtime.events import TurnCancelled
+from assay.runtime.events import (
+    AnyEvent,
+    MemoriesWritten,
+    MessageReceived,
+    TurnCancelled,
+    decode,
+)
 from assay.runtime.facade import Runtime
-from assay.runtime.session import Session
+from assay.runtime.session import Session, stream_of
 from assay.stores.records import Namespace
 
 KEPT = 256
@@ -25,11 +31,14 @@ class OpenSession:
         session: The open session.
         said: How often each message was taken, by the digest of its text.
         latest: When each was last taken.
+        read: Number of the last entry of its journal that was looked at.
     """
 
     session: Session
     said: Counter[bytes] = field(default_factory=Counter[bytes])
     latest: dict[bytes, datetime] = field(default_factory=dict[bytes, datetime])
+    read: int = -1
+    _last: MessageReceived | None = None
 
     def is_repeated(self, text: str, *, times: int, at: datetime) -> bool:
         """Whether a message was taken already: a client tries again, or wants another answer.
@@ -49,6 +58,21 @@ class OpenSession:
         self.said[key] += 1
         self.latest[key] = at
 
+    def take_in(self, event: AnyEvent) -> None:
+        """The same from the journal: a message does not count that left nothing behind."""
+        last = self._last
+        match event:
+            case MessageReceived():
+                self.took(event.text, event.at)
+                self._last = event
+            case TurnCancelled() | MemoriesWritten(exchange=0, archived=0) if (
+                last is not None and last.turn_id == event.turn_id
+            ):
+                self.said[_digest(last.text)] -= 1
+                self._last = None
+            case _:
+                return
+
 
 class OpenSessions:
     """At most :data:`KEPT` sessions.
@@ -65,7 +89,7 @@ class OpenSessions:
         return len(self._open)
 
     async def open(self, namespace: Namespace, session_id: str) -> OpenSession:
-        """The session, from the journal if it is not open.
+        """The session, as far as the journal has it: from it if it is not open.
 
         Raises:
             ValueError: If the id cannot be one.
@@ -75,14 +99,26 @@ class OpenSessions:
         known = self._open.get(key)
         if known is None:
             known = OpenSession(self._runtime.session(user=namespace, session_id=session_id))
-            for turn in await self._runtime.turns(namespace, session_id):
-                if not isinstance(turn.failure, TurnCancelled):
-                    known.took(turn.text, turn.at)
+            await self._read(known)
             self._open[key] = known
+        elif self._runtime.is_shared:
+            await self._read(known)
         self._open.move_to_end(key)
         while len(self._open) > KEPT:
             self._open.popitem(last=False)
         return known
+
+    def took(self, opened: OpenSession, text: str, at: datetime) -> None:
+        """A message was taken through here; with others over the bank, the journal tells of all."""
+        if not self._runtime.is_shared:
+            opened.took(text, at)
+
+    async def _read(self, opened: OpenSession) -> None:
+        session = opened.session
+        stream = stream_of(session.user, session.id)
+        for entry in await self._runtime.bank.journal.read(stream, after=opened.read):
+            opened.take_in(decode(entry.payload))
+            opened.read = entry.sequence
 
 
 def _digest(text: str) -> bytes:

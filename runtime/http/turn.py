@@ -170,7 +170,7 @@ class Turn:
                 conversation=replace(asked.conversation, history=history, is_repeated=repeated),
             )
         if not repeated:
-            opened.took(asked.text, now)
+            self._service.sessions.took(opened, asked.text, now)
         return reply
 
     def _saw(self, event: AnyEvent) -> None:
