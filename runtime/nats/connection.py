@@ -55,6 +55,10 @@ class StreamFull(BusError):
         self.same = same
 
 
+class MessageTooLarge(BusError):
+    """The server takes no message of this size."""
+
+
 class BusClosed(BusError):
     """The connection is closed for good; it will not come back."""
 
@@ -281,7 +285,7 @@ class Connection:
 
     def _mapped(self, what: str, error: Exception) -> BusError:
         if isinstance(error, MaxPayloadError):
-            return BusError(
+            return MessageTooLarge(
                 f"a message is larger than the {self._client.max_payload:,} bytes that the bus at "
                 f"{self.shown} takes; raise max_payload in the server's configuration"
             )

@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import NamedTuple
 
 import anyio
@@ -11,7 +11,7 @@ import anyio
 from assay.errors import BusError
 from assay.runtime.jobs import Job, JobHandler
 from assay.runtime.nats.answers import TRY, keep_answer, kept_answer, piece_of
-from assay.runtime.nats.connection import BusClosed, Connection
+from assay.runtime.nats.connection import BusClosed, Connection, MessageTooLarge
 from assay.runtime.nats.messages import Answer, Failure, Letter, body_of, encode
 from assay.runtime.nats.streams import Limits, subject
 
@@ -67,8 +67,7 @@ class Try(NamedTuple):
             case None:
                 return WITHDRAWN
             case Answer():
-                await keep_answer(self.connection, self.job, outcome)
-                return DONE
+                return await self._answered(outcome)
             case Failure():
                 return await self._failed(outcome)
 
@@ -78,6 +77,13 @@ class Try(NamedTuple):
                 return Answer(data=await handler(self.job, send))
             except Exception as error:  # noqa: BLE001  # a failing handler is a failed try
                 return Failure(kind=type(error).__name__, message=str(error)[:_MESSAGE_LENGTH])
+
+    async def _answered(self, answer: Answer) -> bytes:
+        try:
+            await keep_answer(self.connection, self.job, answer)
+        except MessageTooLarge as error:
+            return await self._failed(Failure(kind=type(error).__name__, message=str(error)))
+        return DONE
 
     async def _failed(self, failure: Failure) -> bytes:
         if self.attempt < self.limits.tries:
@@ -119,7 +125,8 @@ class Try(NamedTuple):
         async def forward() -> None:
             with receive:
                 async for data in receive:
-                    await self.connection.publish(where, data, headers=headers)
+                    with suppress(MessageTooLarge):  # the result has it all, or fails for it
+                        await self.connection.publish(where, data, headers=headers)
 
         async with anyio.create_task_group() as group:
             group.start_soon(forward)

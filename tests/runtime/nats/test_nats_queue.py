@@ -254,6 +254,52 @@ async def test_a_poisonous_job_becomes_a_dead_letter_that_can_be_tried_again(
     assert await dead_letters(connection) == []
 
 
+async def test_a_result_that_is_too_large_says_so(connection: Connection) -> None:
+    queue = NatsQueue(connection, QUICK)
+
+    async def verbose(asked: Job, send: Send) -> bytes:
+        send(bytes(2_000_000))
+        return bytes(2_000_000)
+
+    async with anyio.create_task_group() as working:
+        working.start_soon(keep_working, queue, verbose)
+        with pytest.raises(JobFailed, match="max_payload"):
+            await queue.submit(job("large"), deadline=EVER)
+        working.cancel_scope.cancel()
+
+
+async def test_a_job_no_worker_survives_becomes_a_dead_letter(connection: Connection) -> None:
+    queue, ran, failed = NatsQueue(connection, QUICK), 0, list[JobFailed]()
+
+    async def fatal(asked: Job, send: Send) -> bytes:
+        nonlocal ran
+        ran += 1
+        leave.cancel()
+        await anyio.sleep_forever()
+        raise AssertionError("unreachable")
+
+    async with anyio.create_task_group() as asking:
+        asking.start_soon(_ask_in_vain, queue, failed)
+        while not failed:
+            with anyio.CancelScope() as leave:
+                async with anyio.create_task_group() as working:
+                    working.start_soon(keep_working, queue, fatal)
+                    while not failed:
+                        await messages_in(connection, "dead")
+                    working.cancel_scope.cancel()
+
+    [letter] = await dead_letters(connection)
+    assert failed[0].kind == letter.failure.kind == "WorkerLost"
+    assert ran == QUICK.tries * 2
+
+
+async def _ask_in_vain(queue: NatsQueue, failed: list[JobFailed]) -> None:
+    try:
+        await queue.submit(job("fatal"), deadline=EVER)
+    except JobFailed as error:
+        failed.append(error)
+
+
 async def test_a_dead_letter_can_be_shown_and_dropped(connection: Connection) -> None:
     queue = NatsQueue(connection, QUICK)
     async with anyio.create_task_group() as working:
