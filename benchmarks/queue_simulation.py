@@ -22,10 +22,8 @@ from msgspec import Meta
 
 Action: TypeAlias = Callable[[], None]
 Count: TypeAlias = Annotated[int, Meta(ge=1)]
-Seconds: TypeAlias = Annotated[float, Meta(ge=0)]
-
-RENEWED_AT = 1 / 3
-"""A lease and a delivery are renewed at this share of their time."""
+Amount: TypeAlias = Annotated[float, Meta(ge=0)]
+Positive: TypeAlias = Annotated[float, Meta(gt=0)]
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -34,25 +32,23 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     sessions: Annotated[Count, Meta(description="sessions in all")] = 100
     turns: Annotated[Count, Meta(description="turns of each session")] = 20
     tenants: Annotated[Count, Meta(description="sessions belong to them in turn")] = 10
-    think_s: Annotated[Seconds, Meta(description="mean of the exponential think time")] = 1.0
-    arrivals_per_s: Annotated[
-        float, Meta(ge=0, description="Poisson rate at which sessions begin; 0: all at once")
-    ] = 0.0
+    think_s: Annotated[Amount, Meta(description="mean of the exponential think time")] = 1.0
+    arrivals_per_s: Annotated[Amount, Meta(description="sessions begin; 0: all at once")] = 0.0
     workers: Annotated[Count, Meta(description="worker processes")] = 2
     slots: Annotated[Count, Meta(description="turns in flight in a worker")] = 16
     cores: Annotated[Count, Meta(description="shared by workers and database")] = 2
     rounds: Annotated[Count, Meta(description="model calls of a turn, one after another")] = 2
-    model_s: Annotated[Seconds, Meta(description="mean time of a model call")] = 0.05
-    model_spread: Annotated[
-        float, Meta(ge=0, description="standard deviation of a model call over its mean")
-    ] = 0.0
-    worker_cpu_s: Annotated[Seconds, Meta(description="processor time of a worker, a turn")] = 0.0
-    database_cpu_s: Annotated[Seconds, Meta(description="of the database, a turn")] = 0.0
-    latency_s: Annotated[Seconds, Meta(description="commits and network, a turn")] = 0.0
-    lease_s: Annotated[Seconds, Meta(description="time of a session's lease")] = 10.0
-    redelivery_s: Annotated[Seconds, Meta(description="until an unheard job comes again")] = 10.0
-    mean_life_s: Annotated[Seconds, Meta(description="of a worker, exponential; 0: endless")] = 0.0
-    restart_s: Annotated[Seconds, Meta(description="from a death to the next worker")] = 5.0
+    model_s: Annotated[Amount, Meta(description="mean time of a model call")] = 0.05
+    model_spread: Annotated[Amount, Meta(description="its standard deviation / mean")] = 0.0
+    worker_cpu_s: Annotated[Amount, Meta(description="processor time of a worker, a turn")] = 0.0
+    database_cpu_s: Annotated[Amount, Meta(description="of the database, a turn")] = 0.0
+    stretch: Annotated[Positive, Meta(description="seconds for a second of processor")] = 1.0
+    quantum_s: Annotated[Positive, Meta(description="processor time at once, in turn")] = 0.002
+    latency_s: Annotated[Amount, Meta(description="commits and network, a turn")] = 0.0
+    lease_s: Annotated[Amount, Meta(description="time of a session's lease")] = 10.0
+    redelivery_s: Annotated[Amount, Meta(description="until an unheard job comes again")] = 10.0
+    mean_life_s: Annotated[Amount, Meta(description="of a worker, exponential; 0: endless")] = 0.0
+    restart_s: Annotated[Amount, Meta(description="from a death to the next worker")] = 5.0
     seed: int = 7
 
 
@@ -177,11 +173,16 @@ class Host:
 
 
 class Cores:
-    """Shared processor cores: hosts with work and a free thread are served in turn."""
+    """Shared processor cores: hosts with work and a free thread are served in turn.
 
-    def __init__(self, timeline: Timeline, count: int) -> None:
+    Pieces of work of one host share its thread: each runs for ``quantum`` seconds at most, then the
+    next one does, as the tasks of an event loop.
+    """
+
+    def __init__(self, timeline: Timeline, count: int, quantum: float) -> None:
         self._timeline = timeline
         self._free = count
+        self._quantum = quantum
         self._ready: deque[Host] = deque()
         self.busy = Level(timeline)
 
@@ -204,18 +205,23 @@ class Cores:
             self._list(host)
 
     def _start(self, host: Host, seconds: float, then: Action) -> None:
-        self._free -= 1
-        host.free -= 1
-        self.busy.add(1)
-        self._timeline.after(seconds, lambda: self._end(host, then))
+        part = min(seconds, self._quantum)
+        self._take(host, 1)
+        self._timeline.after(part, lambda: self._end(host, seconds - part, then))
 
-    def _end(self, host: Host, then: Action) -> None:
-        self._free += 1
-        host.free += 1
-        self.busy.add(-1)
+    def _end(self, host: Host, left: float, then: Action) -> None:
+        self._take(host, -1)
+        if left:
+            host.waiting.append((left, then))
         self._list(host)
         self._serve()
-        then()
+        if not left:
+            then()
+
+    def _take(self, host: Host, cores: int) -> None:
+        self._free -= cores
+        host.free -= cores
+        self.busy.add(cores)
 
 
 Step: TypeAlias = tuple[Host | None, float]
@@ -223,7 +229,7 @@ Step: TypeAlias = tuple[Host | None, float]
 
 
 class Worker:
-    """A worker process and the turns in its slots."""
+    """A worker process and the turns in its slots, by session."""
 
     def __init__(self) -> None:
         self.host = Host(1)
@@ -247,7 +253,7 @@ class Simulation:
         self._plan = plan
         self._rng = np.random.default_rng(plan.seed)
         self._timeline = Timeline()
-        self._cores = Cores(self._timeline, plan.cores)
+        self._cores = Cores(self._timeline, plan.cores, plan.quantum_s)
         self._database = Host(plan.cores)
         self._queue = FairQueue()
         self._free: deque[Worker] = deque()
@@ -262,19 +268,17 @@ class Simulation:
 
     def run(self) -> Run:
         """Run until every session has had its turns."""
-        plan = self._plan
-        for _ in range(plan.workers):
+        for _ in range(self._plan.workers):
             self._begin_worker()
         self._begin_sessions()
-        while len(self._finished) < plan.sessions * plan.turns:
+        while len(self._finished) < self._plan.sessions * self._plan.turns:
             self._timeline.step()
-        seconds = self._timeline.now
         return Run(
             turns=self._finished,
-            seconds=seconds,
+            seconds=self._timeline.now,
             turn_seconds=self._in_system.area,
-            slots_used=_share(self._held.area, self._offered.area),
-            cores_used=_share(self._cores.busy.area, seconds * plan.cores),
+            slots_used=self._held.area / (self._offered.area or 1.0),
+            cores_used=self._cores.busy.area / (self._timeline.now * self._plan.cores or 1.0),
             deaths=self._deaths,
             recoveries=self._recoveries,
         )
@@ -318,9 +322,9 @@ class Simulation:
     def _steps(self, host: Host) -> Iterator[Step]:
         plan = self._plan
         for _ in range(plan.rounds):
-            yield (host, plan.worker_cpu_s / plan.rounds)
+            yield (host, plan.stretch * plan.worker_cpu_s / plan.rounds)
             yield (None, self._model_seconds())
-        yield (self._database, plan.database_cpu_s)
+        yield (self._database, plan.stretch * plan.database_cpu_s)
         yield (None, plan.latency_s)
 
     def _model_seconds(self) -> float:
@@ -344,14 +348,13 @@ class Simulation:
     def _go_on(self, attempt: Attempt) -> None:
         if not attempt.worker.alive:
             return
-        for host, seconds in attempt.steps:
-            if host is not None and seconds:
-                self._cores.run(host, seconds, lambda: self._go_on(attempt))
-                return
-            if seconds:
-                self._timeline.after(seconds, lambda: self._go_on(attempt))
-                return
-        self._finish(attempt)
+        host, seconds = next((step for step in attempt.steps if step[1]), (None, 0.0))
+        if host is not None:
+            self._cores.run(host, seconds, lambda: self._go_on(attempt))
+        elif seconds:
+            self._timeline.after(seconds, lambda: self._go_on(attempt))
+        else:
+            self._finish(attempt)
 
     def _finish(self, attempt: Attempt) -> None:
         turn, worker = attempt.turn, attempt.worker
@@ -391,8 +394,5 @@ class Simulation:
         self._timeline.after(self._left_of(self._plan.redelivery_s), lambda: self._offer(turn))
 
     def _left_of(self, seconds: float) -> float:
-        return seconds * self._rng.uniform(1 - RENEWED_AT, 1)
-
-
-def _share(part: float, whole: float) -> float:
-    return part / whole if whole else 0.0
+        """What a lease or a delivery has left, which is renewed at a third of its time."""
+        return seconds * self._rng.uniform(2 / 3, 1)

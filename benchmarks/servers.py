@@ -3,6 +3,7 @@
 import os
 import sys
 import tempfile
+import time
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
@@ -36,7 +37,7 @@ class Running(NamedTuple):
 @contextmanager
 def running_postgres() -> Generator[Running]:
     """A new cluster of PostgreSQL for a block, and an empty database in it."""
-    tests = _of_the_tests("servers")
+    tests = of_the_tests("servers")
     with tests.running_postgres() as server:
         for name, value in SETTINGS.items():
             server.sql(f"ALTER SYSTEM SET {name} = '{value}'")
@@ -48,13 +49,14 @@ def running_postgres() -> Generator[Running]:
 @contextmanager
 def running_nats() -> Generator[Running]:
     """A server with JetStream on files for a block."""
-    tests = _of_the_tests("nats_servers")
+    tests = of_the_tests("nats_servers")
     with tempfile.TemporaryDirectory() as folder, tests.running_nats(Path(folder)) as server:
         (pid,) = (child for child in children(os.getpid()) if _name(child) == "nats-server")
         yield Running(server.url, pid)
 
 
-def _of_the_tests(name: str) -> Any:  # noqa: ANN401 - a script has no package to import it from
+def of_the_tests(name: str) -> Any:  # noqa: ANN401 - a script has no package to import it from
+    """A module of the tests."""
     sys.path.append(str(ROOT))
     return import_module(f"tests.{name}")
 
@@ -64,6 +66,14 @@ def cpu_seconds(pid: int) -> float:
     fields = _stat(pid)
     own = sum(fields[11:15])
     return (own + sum(sum(_stat(child)[11:13]) for child in children(pid))) / TICKS_A_SECOND
+
+
+def stretch(seconds: float = 1.0) -> float:
+    """Seconds that a second of processor time takes on this machine now: 1 if nobody else uses it."""
+    start, burnt = time.perf_counter(), time.process_time()
+    while time.process_time() - burnt < seconds:
+        pass
+    return (time.perf_counter() - start) / seconds
 
 
 def children(pid: int) -> Sequence[int]:

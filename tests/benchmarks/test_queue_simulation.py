@@ -31,6 +31,7 @@ PLANS = st.builds(
     model_spread=st.sampled_from([0.0, 0.5, 1.0]),
     worker_cpu_s=st.floats(0, 0.1),
     database_cpu_s=st.floats(0, 0.1),
+    quantum_s=st.sampled_from([0.005, 0.03, 1.0]),
     latency_s=st.floats(0, 0.05),
     lease_s=st.floats(0, 5),
     redelivery_s=st.floats(0, 5),
@@ -169,6 +170,19 @@ def test_sessions_that_think_use_a_slot_as_machine_repair_says(think: float) -> 
     before_any_session_ends = 8000
     rate = before_any_session_ends / run.turns[before_any_session_ends - 1].finished
     assert rate == pytest.approx(machine_repair_rate(10, think), rel=0.05)
+
+
+def test_turns_share_a_worker_as_processor_sharing_says() -> None:
+    plan = Plan(
+        sessions=5_000, turns=1, arrivals_per_s=50, workers=1, slots=5_000, rounds=1, model_s=0,
+        worker_cpu_s=0.01, quantum_s=0.0005,
+    )  # fmt: skip
+
+    run = Simulation(plan).run()
+
+    # M/G/1-PS: service / (1 - load), whatever the distribution (Kleinrock, 1967)
+    spent = np.mean([turn.finished - turn.asked for turn in run.turns])
+    assert spent == pytest.approx(0.01 / (1 - 0.5), rel=0.1)
 
 
 @pytest.mark.parametrize(("workers", "cores", "rate"), [(1, 4, 100), (2, 4, 200), (8, 2, 200)])
