@@ -130,6 +130,10 @@ class Connection(Protocol):
         """Whether it is lost."""
         ...
 
+    def terminate(self) -> None:
+        """Give it up at once, without a word to the server."""
+        ...
+
 
 class Pool(Protocol):
     """Connections that are lent."""

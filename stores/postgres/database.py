@@ -12,7 +12,7 @@ import anyio
 
 from assay.errors import StoreClosed, StoreError
 from assay.stores.postgres.connection import Connection, Pool, Row, connected, open_pool
-from assay.stores.postgres.mapping import FOREIGN, is_passing, mapped, shown
+from assay.stores.postgres.mapping import FOREIGN, LOST, is_passing, mapped, shown
 from assay.stores.postgres.schema import MIGRATIONS, Migration, prepare
 
 T = TypeVar("T")
@@ -148,7 +148,7 @@ class Postgres:
             if self._closed:
                 raise StoreClosed(f"the bank {self.name} was closed")
             try:
-                async with self._pool.acquire() as connection:
+                async with self._pool.acquire() as connection, _given_up_if_lost(connection):
                     return await attempt(connection)
             except FOREIGN as error:
                 since = anyio.current_time() if since is None else since
@@ -181,6 +181,17 @@ async def in_transaction(
     except BaseException:
         with anyio.move_on_after(_UNDO_SECONDS, shield=True), suppress(*FOREIGN):
             await transaction.rollback()
+        raise
+
+
+@asynccontextmanager
+async def _given_up_if_lost(connection: Connection) -> AsyncGenerator[None]:
+    """Lets nobody else have a connection that the server has left, whatever the driver thinks of it."""
+    try:
+        yield
+    except LOST:
+        with suppress(*FOREIGN):  # it may be gone already
+            connection.terminate()
         raise
 
 

@@ -14,6 +14,14 @@ FOREIGN: tuple[type[Exception], ...] = (
 )
 """What the driver raises."""
 
+LOST: tuple[type[Exception], ...] = (
+    OSError,
+    asyncpg.PostgresConnectionError,
+    asyncpg.OperatorInterventionError,
+    asyncpg.InternalClientError,
+)
+"""What it raises for a connection that is of no more use, even if it does not know."""
+
 _SCHEMES = {"postgresql", "postgres"}
 
 
@@ -43,7 +51,8 @@ def is_passing(error: BaseException) -> bool:
     if isinstance(error, asyncpg.QueryCanceledError | asyncpg.DatabaseDroppedError):
         return False
     if isinstance(error, asyncpg.InterfaceError):
-        return "closed" in str(error)  # the driver has no class of its own for a lost connection
+        # The driver has no class of its own for a lost connection.
+        return "closed" in str(error) or "released back" in str(error)
     return isinstance(
         error,
         OSError
