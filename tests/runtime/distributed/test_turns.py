@@ -36,6 +36,7 @@ from assay.errors import (
     TurnTimeout,
 )
 from assay.guards.protocols import ChatModel, Completion, Request
+from assay.runtime.bus import MakeBus
 from assay.runtime.clock import StoppedClock
 from assay.runtime.conversation import Conversation, Spoken
 from assay.runtime.distributed.local_queue import LocalQueue
@@ -69,6 +70,7 @@ def process(  # noqa: PLR0913  # what processes differ in
     model: ScriptedModel | None = None,
     settings: Settings | None = None,
     evaluators: Callable[[Namespace], ChatModel] | None = None,
+    make_bus: MakeBus | None = None,
 ) -> Runtime:
     """A runtime as another process would have it; with a queue its turns run at workers."""
     return Runtime(
@@ -83,6 +85,7 @@ def process(  # noqa: PLR0913  # what processes differ in
             owner=owner,
             jobs=queue,
             evaluators=evaluators,
+            make_bus=make_bus,
         )
     )
 
