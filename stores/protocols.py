@@ -246,7 +246,7 @@ class Appended(NamedTuple):
 
 
 Wait: TypeAlias = Callable[[float], Coroutine[None, None, None]]
-"""Waits for news, at most so many seconds."""
+"""Waits for news, at most so many seconds; raises ``StoreError`` where none would come any more."""
 
 
 class Outbox(Protocol):

@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 
 import anyio
 
+from assay.errors import StoreError
 from assay.stores.checks import checked_limit
 from assay.stores.postgres.connection import Connection
 from assay.stores.postgres.database import Postgres
@@ -75,12 +76,14 @@ class PostgresOutbox:
     @asynccontextmanager
     async def listening(self) -> AsyncGenerator[Wait]:
         ear = _Ear()
-
-        async def wait(seconds: float) -> None:
-            with anyio.move_on_after(seconds):
-                await ear.wait()
-
         async with self._database.apart() as connection:
+
+            async def wait(seconds: float) -> None:
+                if connection.is_closed():
+                    raise StoreError(f"the bank {self._database.name} was away; listen again")
+                with anyio.move_on_after(seconds):
+                    await ear.wait()
+
             await connection.add_listener(_CHANNEL, ear.hear)
             yield wait
 

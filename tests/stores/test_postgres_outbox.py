@@ -6,6 +6,7 @@ from contextlib import AsyncExitStack
 import anyio
 import pytest
 
+from assay.errors import StoreError
 from assay.stores.postgres import outbox
 from assay.stores.postgres.connection import Connection, Transaction
 from assay.stores.postgres.database import Postgres, in_transaction
@@ -219,6 +220,17 @@ async def test_a_reader_stops_waiting_after_its_time(clean_database: str) -> Non
     async with Postgres(clean_database) as database, PostgresOutbox(database).listening() as wait:
         with anyio.fail_after(5):
             await wait(0.01)
+
+
+async def test_a_reader_whose_server_was_away_is_told_to_listen_again(clean_database: str) -> None:
+    async with Postgres(clean_database) as database, PostgresOutbox(database).listening() as wait:
+        await database.fetch(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+        with anyio.fail_after(5), pytest.raises(StoreError, match="listen again"):
+            while True:
+                await wait(0.01)
 
 
 @pytest.mark.parametrize("cursor", ["x", "1", "1.", "-1.2", "1.2.3"])
