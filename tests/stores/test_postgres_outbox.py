@@ -12,7 +12,7 @@ from assay.stores.postgres.connection import Connection, Transaction
 from assay.stores.postgres.database import Postgres, in_transaction
 from assay.stores.postgres.journal import PostgresJournal, append_entries
 from assay.stores.postgres.outbox import PostgresOutbox
-from assay.stores.protocols import JournalEntry
+from assay.stores.protocols import JournalEntry, Wait
 from assay.stores.records import SessionId
 
 from .pg_waiting import somebody_waits
@@ -229,8 +229,12 @@ async def test_a_reader_whose_server_was_away_is_told_to_listen_again(clean_data
             "WHERE datname = current_database() AND pid <> pg_backend_pid()"
         )
         with anyio.fail_after(5), pytest.raises(StoreError, match="listen again"):
-            while True:
-                await wait(0.01)
+            await _wait_again_and_again(wait)
+
+
+async def _wait_again_and_again(wait: Wait) -> None:
+    while True:
+        await wait(0.01)
 
 
 @pytest.mark.parametrize("cursor", ["x", "1", "1.", "-1.2", "1.2.3"])
