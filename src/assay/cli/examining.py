@@ -10,6 +10,7 @@ from tempfile import TemporaryFile
 
 import msgspec
 
+from assay.cli.examining_servers import Server, servers
 from assay.errors import AssayError
 from assay.runtime.models.cores import idle_cores, usable_cores
 from assay.runtime.models.model_files import KNOWN, listing, sha256_of
@@ -113,15 +114,27 @@ class Examination(msgspec.Struct, frozen=True, kw_only=True):
     settings: str
     folders: tuple[Folder, ...]
     extras: tuple[Extra, ...]
+    servers: tuple[Server, ...]
     missing: tuple[Need, ...]
 
 
-def examine() -> Examination:
-    """Look at everything; blocking: a model file that was not hashed before is read whole."""
+def examine(*, bank: str = "", bus: str = "") -> Examination:
+    """Look at everything; blocking: a model file that was not hashed before is read whole.
+
+    Args:
+        bank: URL of a database to look at; empty: that of the settings, if it is one.
+        bus: URL of a bus to look at; empty: that of the settings.
+    """
     models, embedder, folders = _models(), _embedder(), _folders()
     settings, problem = _settings()
-    extras = _extras()
-    needs = [*_of_models(models), *_of_the_embedder(embedder), *problem, *_of_folders(folders)]
+    extras, shared = _extras(), servers(bank, bus)
+    needs = [
+        *_of_models(models),
+        *_of_the_embedder(embedder),
+        *problem,
+        *_of_folders(folders),
+        *_of_servers(shared),
+    ]
     return Examination(
         ok=not needs,
         version=version("assay"),
@@ -133,6 +146,7 @@ def examine() -> Examination:
         settings=settings,
         folders=folders,
         extras=extras,
+        servers=shared,
         missing=(*needs, *_of_extras(extras)),
     )
 
@@ -255,6 +269,14 @@ def _of_folders(folders: tuple[Folder, ...]) -> list[Need]:
         )
         for folder in folders
         if not folder.writable
+    ]
+
+
+def _of_servers(shared: tuple[Server, ...]) -> list[Need]:
+    return [
+        Need(what=f"a usable {server.holds} at {server.place}", command=server.told, needed=True)
+        for server in shared
+        if not server.usable
     ]
 
 

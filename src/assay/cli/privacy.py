@@ -33,6 +33,9 @@ def erase(  # noqa: PLR0913  # a command's options
         str, typer.Option(help="All users of this tenant; with --subject: that one.")
     ] = "",
     record: Annotated[str, typer.Option(help="This record, with all that holds its words.")] = "",
+    bus: Annotated[
+        str, typer.Option(help="nats://...: what waits there goes, too; default: serve.bus.")
+    ] = "",
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     embedder: BankEmbedderOption = None,
     as_json: JsonOption = False,
@@ -47,13 +50,14 @@ def erase(  # noqa: PLR0913  # a command's options
     if record and tenant:
         raise ConfigError("--record goes with --subject or alone, not with --tenant")
     place = existing_bank(bank)
+    used = _bus_beside(place, bus)
     chosen = embedder_for(place, embedder)
     what = f"record {record}" if record else f"all of {subject or f'tenant {tenant}'}"
     if not yes and not _agreed(f"Erase {what} from {shown(place)} for good?"):
         raise typer.Exit(1)
 
     async def run() -> "list[Receipt]":
-        async with _opened(place, chosen) as runtime:
+        async with _opened(place, chosen, used) as runtime:
             if record:
                 return [await _erase_record(runtime, record, subject)]
             if subject:
@@ -92,6 +96,15 @@ def export(
     sys.stdout.write(msgspec.json.encode(found).decode() + "\n")
 
 
+def _bus_beside(place: Path | str, bus: str) -> str | None:
+    """The bus that may hold what users said: the one given, else that of the settings."""
+    from assay.runtime.settings import Settings  # noqa: PLC0415
+
+    if bus or isinstance(place, Path):
+        return bus or None
+    return Settings.load().serve.bus or None
+
+
 def _agreed(question: str) -> bool:
     # Not typer.confirm: it puts a blank on stdout, where --json promises one object only.
     typer.echo(f"{question} [y/N] ", nl=False, err=True)
@@ -102,11 +115,13 @@ def _agreed(question: str) -> bool:
 
 
 @asynccontextmanager
-async def _opened(bank: Path | str, embedder: str) -> "AsyncGenerator[Runtime]":
+async def _opened(
+    bank: Path | str, embedder: str, bus: str | None = None
+) -> "AsyncGenerator[Runtime]":
     from assay.runtime.wiring import open_runtime  # noqa: PLC0415
 
     async with open_runtime(
-        model="scripted", guard="no_memory", bank=bank, embedder=embedder
+        model="scripted", guard="no_memory", bank=bank, embedder=embedder, bus=bus
     ) as runtime:
         yield runtime
 
