@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+import anyio
 from nats.js import JetStreamContext, api
 
 from assay.runtime.jobs import Job, JobKind
@@ -18,6 +19,7 @@ from assay.runtime.nats.streams import (
 
 _IDLE_SECONDS = 3600.0
 _PAGE = 256
+_FRESH_SECONDS = 1.0
 
 
 class Share(NamedTuple):
@@ -30,6 +32,13 @@ class Share(NamedTuple):
 
     kind: JobKind
     tenant: str
+
+
+class _Seen(NamedTuple):
+    """How many jobs a share had, those submitted here since included, and when it was looked up."""
+
+    jobs: int
+    at: float
 
 
 def share_of(job: Job) -> Share:
@@ -77,6 +86,19 @@ class Consumers:
         self._connection = connection
         self._limits = limits
         self._stream = stream_name(connection.prefix, "jobs")
+        self._seen: dict[Share, _Seen] = {}
+
+    async def has_room(self, share: Share) -> bool:
+        """Whether a share may get one more job; makes its consumer if there is none.
+
+        It is looked up once a second while there is much room, and each time while there is little.
+        """
+        now, limit = anyio.current_time(), self._limits.waiting_of_one
+        seen = self._seen.get(share)
+        if seen is None or now - seen.at > _FRESH_SECONDS or seen.jobs * 2 >= limit:
+            seen = _Seen(await self.jobs_of(share), now)
+        self._seen[share] = seen._replace(jobs=seen.jobs + 1)
+        return seen.jobs < limit
 
     async def jobs_of(self, share: Share) -> int:
         """Jobs of a share that wait or are under way; makes its consumer if there is none."""

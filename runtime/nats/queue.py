@@ -7,33 +7,34 @@ Back-pressure: who submits waits while its tenant has too many jobs, or the stre
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import anyio
 
 from assay.errors import BusError
 from assay.runtime.jobs import Job, JobHandler, JobKind, PieceSink
 from assay.runtime.nats.connection import Connection
+from assay.runtime.nats.consumers import Consumers
 from assay.runtime.nats.streams import DEFAULT_LIMITS, Limits
 from assay.runtime.nats.submitting import Submission
 from assay.runtime.nats.working import Worker
 
 
-@dataclass(frozen=True, slots=True)
 class NatsQueue:
     """``JobQueue`` over one connection.
 
-    Attributes:
+    Args:
         connection: To the server.
         limits: Of waiting jobs, silence and tries.
     """
 
-    connection: Connection
-    limits: Limits = DEFAULT_LIMITS
+    def __init__(self, connection: Connection, limits: Limits = DEFAULT_LIMITS) -> None:
+        self._connection = connection
+        self._limits = limits
+        self._consumers = Consumers(connection, limits)
 
     async def submit(self, job: Job, *, deadline: float, sink: PieceSink | None = None) -> bytes:
         with anyio.move_on_after(deadline):
-            return await Submission(self.connection, self.limits, job, deadline, sink).result()
+            return await Submission(self._connection, self._consumers, job, deadline, sink).result()
         raise BusError(
             f"no worker did the {job.kind} job {job.id!r} within {deadline:g} s; "
             "start more of `assay worker`, or wait longer"
@@ -47,5 +48,5 @@ class NatsQueue:
         concurrency: int = 1,
         stopping: anyio.Event | None = None,
     ) -> None:
-        worker = Worker(self.connection, self.limits, kinds, handler)
+        worker = Worker(self._connection, self._limits, kinds, handler)
         await worker.run(concurrency, stopping or anyio.Event())

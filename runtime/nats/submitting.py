@@ -8,7 +8,7 @@ from assay.runtime.nats.answers import TRY, answers_of, kept_answer
 from assay.runtime.nats.connection import Connection, Message, StreamFull
 from assay.runtime.nats.consumers import Consumers, put, share_of
 from assay.runtime.nats.messages import Answer, decode_answer
-from assay.runtime.nats.streams import Limits, job_subject, purge_subject, token
+from assay.runtime.nats.streams import job_subject, purge_subject, token
 
 _LOOK_SECONDS = 5.0
 _ROOM_SECONDS = 0.05
@@ -20,7 +20,7 @@ class Submission:
 
     Args:
         connection: To the server.
-        limits: Of waiting jobs.
+        consumers: Know whether there is room.
         job: What is to be done.
         seconds: After which nobody begins it any more.
         sink: Takes pieces of the result.
@@ -29,14 +29,13 @@ class Submission:
     def __init__(
         self,
         connection: Connection,
-        limits: Limits,
+        consumers: Consumers,
         job: Job,
         seconds: float,
         sink: PieceSink | None,
     ) -> None:
         self._connection = connection
-        self._limits = limits
-        self._consumers = Consumers(connection, limits)
+        self._consumers = consumers
         self._job = job
         self._until = anyio.current_time() + seconds
         self._sink = sink
@@ -86,7 +85,7 @@ class Submission:
         """Into the stream, once there is room."""
         share = share_of(self._job)
         while True:
-            if await self._consumers.jobs_of(share) < self._limits.waiting_of_one:
+            if await self._consumers.has_room(share):
                 try:
                     await self._put()
                 except StreamFull:

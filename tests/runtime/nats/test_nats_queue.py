@@ -18,7 +18,7 @@ from assay.runtime.nats.consumers import Consumers, put, share_of
 from assay.runtime.nats.dead_letters import dead_letter, dead_letters, drop, replay
 from assay.runtime.nats.line import Line
 from assay.runtime.nats.queue import NatsQueue
-from assay.runtime.nats.streams import Limits, open_nats, purge
+from assay.runtime.nats.streams import DEFAULT_LIMITS, Limits, open_nats, purge
 from assay.stores.records import Namespace
 
 Send = Callable[[bytes], None]
@@ -97,8 +97,8 @@ async def test_a_thousand_waiting_jobs_delay_anothers_job_by_one_round(
     order, queue = list[str](), NatsQueue(connection)
     halfway, go_on, single = anyio.Event(), anyio.Event(), job("single", tenant="other")
     flood = [job(f"f{i}", tenant="flood") for i in range(1000)]
-    await Consumers(connection, queue.limits).jobs_of(share_of(flood[0]))
-    await Consumers(connection, queue.limits).jobs_of(share_of(single))
+    await Consumers(connection, DEFAULT_LIMITS).jobs_of(share_of(flood[0]))
+    await Consumers(connection, DEFAULT_LIMITS).jobs_of(share_of(single))
     for one in flood:
         await put(connection, one)
 
@@ -125,7 +125,7 @@ async def test_a_thousand_waiting_jobs_delay_anothers_job_by_one_round(
 async def test_two_tenants_with_many_jobs_are_served_in_turn(connection: Connection) -> None:
     order, queue, done = list[str](), NatsQueue(connection), anyio.Event()
     for tenant in ("one", "two"):
-        await Consumers(connection, queue.limits).jobs_of(share_of(job("x", tenant=tenant)))
+        await Consumers(connection, DEFAULT_LIMITS).jobs_of(share_of(job("x", tenant=tenant)))
         for number in range(20):
             await put(connection, job(f"{tenant} {number}", tenant=tenant))
 
@@ -324,7 +324,7 @@ async def test_a_dead_letter_can_be_shown_and_dropped(connection: Connection) ->
 WORKER = """
 import sys, anyio
 from assay.runtime.nats.queue import NatsQueue
-from assay.runtime.nats.streams import Limits, open_nats
+from assay.runtime.nats.streams import DEFAULT_LIMITS, Limits, open_nats
 
 async def hang(job, send):
     send(b"begun")
