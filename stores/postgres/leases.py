@@ -30,7 +30,7 @@ class PostgresLeases:
     """``Leases`` over one database.
 
     A process that stopped in the middle of an append (suspended, cut off) holds up whoever wants
-    to take its session over until the server ends that append, half a minute at most.
+    to take its session over until the server ends that append, ten seconds at most.
     """
 
     def __init__(self, database: Postgres) -> None:
