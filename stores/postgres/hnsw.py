@@ -7,7 +7,7 @@ past the first candidates until the limit is reached.
 
 from contextlib import suppress
 from types import TracebackType
-from typing import Self
+from typing import NamedTuple, Self
 
 import anyio
 import structlog
@@ -33,27 +33,31 @@ _TRY = "SELECT pg_try_advisory_lock($1, $2)"
 _IS_VALID = "SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass($1)"
 
 
+class _Wanted(NamedTuple):
+    namespace: Namespace
+    number: int
+
+
 class HnswIndexes:
     """Which namespaces have an index, and one task that builds those that are wanted.
 
-    An async context manager. Of several processes one builds an index and the others wait for it;
+    An async context manager; outside of it nothing is built. Of several processes one builds an index and the others wait for it;
     until then they search exactly.
     """
 
     _group: TaskGroup
-    _send: MemoryObjectSendStream[tuple[Namespace, int]]
-    _receive: MemoryObjectReceiveStream[tuple[Namespace, int]]
 
     def __init__(self, database: Postgres, dimension: int) -> None:
         self._database = database
         self._dimension = dimension
         self._ready: dict[Namespace, int] = {}
-        self._wanted: set[Namespace] = set()
+        self._settled: set[Namespace] = set()
+        self._send: MemoryObjectSendStream[_Wanted] | None = None
 
     async def __aenter__(self) -> Self:
-        self._send, self._receive = anyio.create_memory_object_stream(_MOST_WAITING)
+        self._send, receive = anyio.create_memory_object_stream[_Wanted](_MOST_WAITING)
         self._group = await anyio.create_task_group().__aenter__()
-        self._group.start_soon(self._build_wanted)
+        self._group.start_soon(self._build_wanted, receive)
         return self
 
     async def __aexit__(
@@ -63,7 +67,8 @@ class HnswIndexes:
         trace: TracebackType | None,
     ) -> None:
         self._group.cancel_scope.cancel()
-        self._send.close()
+        if self._send is not None:
+            self._send.close()
         # The body's error is not the builder's: handed to the group it would come out wrapped.
         await self._group.__aexit__(None, None, None)
 
@@ -73,23 +78,24 @@ class HnswIndexes:
 
     def is_settled(self, namespace: Namespace) -> bool:
         """Whether ``want`` has been asked for it."""
-        return namespace in self._wanted
+        return namespace in self._settled
 
     async def want(self, namespace: Namespace, number: int) -> None:
         """Use the index of a namespace from now on if it is there; otherwise have it built."""
-        self._wanted.add(namespace)
+        self._settled.add(namespace)
         if self._dimension > MOST_DIMENSIONS:
             return
         rows = await self._database.fetch(_IS_VALID, _name(number))
         if rows and rows[0][0]:
             self._ready[namespace] = number
             return
-        with suppress(anyio.WouldBlock):  # so many are waiting: the next process will ask again
-            self._send.send_nowait((namespace, number))
+        if self._send is not None:
+            with suppress(anyio.WouldBlock):  # so many are waiting: the next process will ask again
+                self._send.send_nowait(_Wanted(namespace, number))
 
-    async def _build_wanted(self) -> None:
-        async with self._receive:
-            async for namespace, number in self._receive:
+    async def _build_wanted(self, receive: MemoryObjectReceiveStream[_Wanted]) -> None:
+        async with receive:
+            async for namespace, number in receive:
                 try:
                     async with self._database.apart() as connection:
                         await build(connection, number, self._dimension)

@@ -33,7 +33,7 @@ BATCHES = st.lists(
 
 
 @settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(BATCHES, TEXTS)
 async def test_records_in_postgres_agree_with_the_oracle(

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from assay.stores.embeddings import HashingEmbedder
 from assay.stores.hybrid import HybridRetriever
-from assay.stores.postgres.connection import Connection, packed
+from assay.stores.postgres.connection import Connection, Row, packed
 from assay.stores.postgres.database import Postgres
 from assay.stores.postgres.hnsw import build
 from assay.stores.postgres.records import PostgresRecords
@@ -54,10 +54,10 @@ async def recall(index: PostgresIndex, exact: PostgresIndex, limit: int) -> floa
 
 async def test_a_large_namespace_is_searched_by_its_own_index(clean_database: str) -> None:
     async with Postgres(clean_database) as database:
-        await PostgresRecords(database).write(records(3_000, ANN))
+        await PostgresRecords(database).write(records(2_000, ANN))
         async with (
             PostgresIndex(database=database, embedder=EMBEDDER).opened() as exact,
-            PostgresIndex(database=database, embedder=EMBEDDER, exact_below=1_000).opened() as own,
+            PostgresIndex(database=database, embedder=EMBEDDER, exact_below=500).opened() as own,
         ):
             # Exact until the index is there, which one of the searches has built.
             [first, *_] = await queries(1)
@@ -87,7 +87,7 @@ async def test_one_index_over_all_namespaces_finds_too_few_unless_it_iterates(
     async with Postgres(clean_database) as database:
         store = PostgresRecords(database)
         index = PostgresIndex(database=database, embedder=EMBEDDER)
-        await store.write([*records(3_000, BEN), *records(60, ANN, seed=1)])
+        await store.write([*records(2_000, BEN), *records(60, ANN, seed=1)])
         await index.catch_up(ANN)
         await index.catch_up(BEN)
         [(number,)] = await database.fetch("SELECT number FROM namespaces WHERE name = $1", ANN)
@@ -225,3 +225,44 @@ async def test_retrieval_in_one_statement_agrees_with_the_parts(
 
         assert got == await in_parts.retrieve(namespace, question, limit=limit, at=NOON)
         assert len(got) == min(limit, len(await store.current(namespace, at=NOON)))
+
+
+class CountingPostgres(Postgres):
+    """Counts statements that are transactions of their own."""
+
+    statements = 0
+
+    async def fetch(self, sql: str, *values: object) -> list[Row]:
+        self.statements += 1
+        return await super().fetch(sql, *values)
+
+
+async def test_a_retrieval_costs_two_statements_and_one_more_after_a_write(
+    clean_database: str,
+) -> None:
+    async with CountingPostgres(clean_database) as database:
+        store = PostgresRecords(database)
+        index = PostgresIndex(database=database, embedder=EMBEDDER)
+        retriever = PostgresRetriever(index=index, embedder=EMBEDDER)
+        await store.write(records(30, ANN))
+
+        await retriever.retrieve(ANN, "tea in march", limit=8, at=NOON)
+        after_a_write = database.statements
+        await retriever.retrieve(ANN, "rain in paris", limit=8, at=NOON)
+
+        assert after_a_write == 3
+        assert database.statements - after_a_write == 2
+
+
+async def test_a_large_namespace_is_searched_exactly_where_nothing_builds(
+    clean_database: str,
+) -> None:
+    async with Postgres(clean_database) as database:
+        await PostgresRecords(database).write(records(30, ANN))
+        index = PostgresIndex(database=database, embedder=EMBEDDER, exact_below=10)
+        [query] = await queries(1)
+
+        hits = await index.search(ANN, query, limit=99)
+
+        assert len(hits) == 30
+        assert not index.is_approximate(ANN)
