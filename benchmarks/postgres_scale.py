@@ -14,7 +14,6 @@ import json
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import ExitStack
-from importlib import import_module
 from typing import Any, NamedTuple
 
 import anyio
@@ -28,6 +27,8 @@ from servers import running_postgres
 from assay.runtime.clock import SystemClock
 from assay.stores.embeddings import HashingEmbedder
 from assay.stores.postgres.bank import open_postgres_bank
+from assay.stores.postgres.connection import Connection
+from assay.stores.postgres.database import Postgres
 from assay.stores.postgres.hnsw import build
 from assay.stores.protocols import Bank, Embedder
 from assay.stores.records import MemoryRecord, Namespace
@@ -37,6 +38,7 @@ LOADERS = 4
 WRITERS = 64
 SEARCHERS = 8
 LIMIT = 5
+INDEX_SECONDS = 24 * 3600.0
 DEPTH = 50
 """What a retrieval asks the vectors for."""
 EMBEDDERS: dict[str, Callable[[], Embedder]] = {
@@ -140,12 +142,11 @@ async def search(bank: Bank, sizes: Sequence[Size], count: int, name: str) -> di
     """Retrievals in some namespaces: milliseconds of one at a time, and a second by several."""
     rng = np.random.default_rng(3)
     questions = texts_of(rng, count, 5)
-    chosen = rng.integers(len(sizes), size=count)
+    chosen = [sizes[int(place)] for place in rng.integers(len(sizes), size=count)]
 
     async def ask(number: int) -> None:
-        namespace = sizes[chosen[number]].namespace
         await bank.retriever.retrieve(
-            namespace, questions[number], limit=LIMIT, at=SystemClock().now()
+            chosen[number].namespace, questions[number], limit=LIMIT, at=SystemClock().now()
         )
 
     await each(ask, range(min(count, 20)), 1)
@@ -158,12 +159,17 @@ async def search(bank: Bank, sizes: Sequence[Size], count: int, name: str) -> di
     }
 
 
-async def disk(connection: Any) -> int:  # noqa: ANN401 - asyncpg is untyped
+async def disk(connection: Connection) -> int:
     """Bytes of the database."""
     return int(await connection.fetchval("SELECT pg_database_size(current_database())"))
 
 
 NUMBER = "SELECT number FROM namespaces WHERE name = $1"
+ARMS = {
+    "no_iteration": "SET hnsw.iterative_scan = off; SET hnsw.ef_search = 40",
+    "as_the_bank": "RESET hnsw.iterative_scan; RESET hnsw.ef_search",
+}
+"""pgvector's defaults, and what the bank's own connections say."""
 GLOBAL_INDEX = (
     f"CREATE INDEX ON vectors USING hnsw ((embedding::vector({DIMENSION})) vector_ip_ops)"
 )
@@ -178,7 +184,7 @@ ORDER BY embedding::vector({DIMENSION}) <#> $1::text::vector({DIMENSION}) LIMIT 
 
 
 async def recall(
-    connection: Any,  # noqa: ANN401 - asyncpg is untyped
+    connection: Connection,
     size: Size,
     vectors: Sequence[str],
     name: str,
@@ -193,21 +199,21 @@ async def recall(
     figures: dict[str, float] = {}
     # Sorting is what an exact search does: the planner shall not.
     await connection.execute("SET enable_sort = off")
-    for scan in ("off", "strict_order"):
-        await connection.execute(f"SET hnsw.iterative_scan = {scan}")
+    for arm, settings in ARMS.items():
+        await connection.execute(settings)
         found = [
             {row[0] for row in await connection.fetch(APPROXIMATE.format(number=number), v, depth)}
             for v in vectors
         ]
         shares = [len(a & b) / len(a) for a, b in zip(exact, found, strict=True)]
-        figures[f"{name}_{scan}_recall"] = float(np.mean(shares))
-        figures[f"{name}_{scan}_rows_of_{depth}"] = float(np.mean([len(rows) for rows in found]))
+        figures[f"{name}_{arm}_recall"] = float(np.mean(shares))
+        figures[f"{name}_{arm}_rows_of_{depth}"] = float(np.mean([len(rows) for rows in found]))
     await connection.execute("RESET enable_sort")
     return figures
 
 
 async def recalls(
-    connection: Any,  # noqa: ANN401 - asyncpg is untyped
+    connection: Connection,
     sizes: Sequence[Size],
     embedder: Embedder,
     options: argparse.Namespace,
@@ -218,7 +224,7 @@ async def recalls(
     vectors = [str(row.tolist()) for row in rows]
     figures = await recall(connection, sizes[0], vectors, "own_index")
     if options.global_index:
-        await connection.execute(GLOBAL_INDEX, timeout=None)
+        await connection.execute(GLOBAL_INDEX, timeout=INDEX_SECONDS)
         figures |= await recall(connection, sizes[-1], vectors, "global_index")
     return figures
 
@@ -226,10 +232,13 @@ async def recalls(
 async def measured(url: str, options: argparse.Namespace) -> dict[str, float]:
     """Every figure, in order of measuring."""
     sizes = sizes_of(options.records, options.namespaces, options.large)
-    connection = await import_module("asyncpg").connect(url)  # heavy, as everywhere
     embedder = EMBEDDERS[options.vectors]()
     figures: dict[str, float] = {"records": options.records, "namespaces": len(sizes)}
-    async with open_postgres_bank(url, embedder=embedder, clock=SystemClock()) as bank:
+    async with (
+        open_postgres_bank(url, embedder=embedder, clock=SystemClock()) as bank,
+        Postgres(url) as database,
+        database.apart() as connection,
+    ):
         empty = await disk(connection)
         figures |= await load(bank, sizes)
         start = time.perf_counter()
@@ -241,7 +250,6 @@ async def measured(url: str, options: argparse.Namespace) -> dict[str, float]:
         figures |= await search(bank, sizes[1:] or sizes, options.queries, "small")
         figures |= await search(bank, sizes[:1], options.queries, "large")
         figures |= await recalls(connection, sizes, embedder, options)
-    await connection.close()
     return figures
 
 

@@ -15,7 +15,8 @@ import os
 import platform
 import statistics
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -39,7 +40,7 @@ from turn_cpu import FACTS, IMPORTED, Meter, MeteredEmbedder, MeteredModel
 from assay.guards.protocols import Ledger
 from assay.runtime.clock import SystemClock
 from assay.runtime.distributed.hub import open_hub
-from assay.runtime.jobs import Job
+from assay.runtime.jobs import Job, JobQueue
 from assay.runtime.session import Session
 from assay.runtime.wiring import open_runtime
 from assay.stores.postgres.bank import open_postgres_bank
@@ -197,19 +198,14 @@ async def bus_costs(running: Running) -> dict[str, float | str]:
     message = await each_costs(running.pid, publish, MESSAGES)
     version = str(client.connected_server_version).strip("<>")
     await client.close()
-    async with open_hub(running.url) as hub, anyio.create_task_group() as group:
-        stopping = anyio.Event()
+    async with open_hub(running.url) as hub, working(hub.jobs):
 
         async def submit(number: int) -> None:
             namespace = Namespace(f"n{number % TENANTS}")
             job = Job(f"job{number}", "turn", namespace, namespace, body)
             await hub.jobs.submit(job, deadline=60.0)
 
-        group.start_soon(
-            partial(hub.jobs.work, ["turn"], echo, concurrency=CALLERS, stopping=stopping)
-        )
         job = await each_costs(running.pid, submit, JOBS)
-        stopping.set()
     return {
         "nats": version,
         "bus_messages_per_s": message.a_second,
@@ -217,6 +213,16 @@ async def bus_costs(running: Running) -> dict[str, float | str]:
         "bus_jobs_per_s": job.a_second,
         "bus_job_cpu_us": job.cpu_us,
     }
+
+
+@asynccontextmanager
+async def working(jobs: JobQueue) -> AsyncGenerator[None]:
+    """A worker that answers at once, for a block."""
+    async with anyio.create_task_group() as group:
+        stopping = anyio.Event()
+        group.start_soon(partial(jobs.work, ["turn"], echo, concurrency=CALLERS, stopping=stopping))
+        yield
+        stopping.set()
 
 
 async def echo(job: Job, _: Callable[[bytes], None]) -> bytes:
