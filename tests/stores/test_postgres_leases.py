@@ -75,6 +75,35 @@ async def test_an_append_that_waits_for_a_takeover_is_refused(clean_database: st
         assert await one.journal.sessions() == []
 
 
+async def test_an_owner_that_stops_in_the_middle_of_an_append_loses_it(clean_database: str) -> None:
+    async with Postgres(clean_database) as database, postgres_leases(clean_database) as place:
+        lease = await place.take(S1, "one")
+        await place.expire()
+        async with database.apart() as suspended:
+            # As every connection has it, but sooner: the server ends what does not go on.
+            await suspended.execute("SET idle_in_transaction_session_timeout = '100ms'")
+            transaction = suspended.transaction()
+            await transaction.start()
+            await append_entries(suspended, S1, [FIRST], lease)
+            with anyio.fail_after(10):
+                taken = await place.take(S1, "two")
+
+            with pytest.raises(Exception, match=r"idle-in-transaction|closed|terminat"):
+                await transaction.commit()
+
+        await place.leases.fenced(place.journal, taken).append(S1, [JournalEntry(0, b"two")])
+        assert await place.journal.read(S1) == [JournalEntry(0, b"two")]
+
+
+async def test_every_connection_ends_what_does_not_go_on(clean_database: str) -> None:
+    async with Postgres(clean_database) as database:
+        [[pooled]] = await database.fetch("SHOW idle_in_transaction_session_timeout")
+        async with database.apart() as connection:
+            apart = await connection.fetchval("SHOW idle_in_transaction_session_timeout")
+
+    assert (pooled, apart) == ("10s", "10s")
+
+
 async def test_a_lease_expires_by_the_server_s_clock(clean_database: str) -> None:
     async with postgres_leases(clean_database) as one, postgres_leases(clean_database) as two:
         await one.leases.acquire(S1, owner="one", seconds=0.05)
