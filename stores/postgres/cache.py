@@ -7,6 +7,7 @@ import msgspec
 from assay.stores.checks import checked_characters, checked_namespace, checked_text
 from assay.stores.postgres.connection import Connection
 from assay.stores.postgres.database import Postgres
+from assay.stores.postgres.rows import possible
 from assay.stores.protocols import CacheRow
 from assay.stores.records import Namespace, RecordId
 
@@ -49,7 +50,7 @@ class PostgresCache:
         self._database = database
 
     async def get(self, namespace: Namespace, keys: Sequence[str]) -> dict[str, bytes]:
-        rows = await self._database.fetch(_GET, checked_namespace(namespace), list(keys))
+        rows = await self._database.fetch(_GET, checked_namespace(namespace), possible(keys))
         return {key: value for key, value in rows}  # noqa: C416  # a row is no pair to dict()
 
     async def put(self, namespace: Namespace, rows: Sequence[CacheRow]) -> None:
@@ -77,14 +78,14 @@ class PostgresCache:
 
 async def forget_keys(connection: Connection, namespace: Namespace, keys: Sequence[str]) -> int:
     """Drop rows by key; gives how many were there."""
-    return _count(await connection.execute(_FORGET_KEYS, namespace, list(keys)))
+    return _count(await connection.execute(_FORGET_KEYS, namespace, possible(keys)))
 
 
 async def forget_records(
     connection: Connection, namespace: Namespace, record_ids: Sequence[RecordId]
 ) -> int:
     """Drop every row that lists one of these; gives how many."""
-    return _count(await connection.execute(_FORGET_RECORDS, namespace, list(record_ids)))
+    return _count(await connection.execute(_FORGET_RECORDS, namespace, possible(record_ids)))
 
 
 async def forget_all(connection: Connection, namespace: Namespace) -> int:

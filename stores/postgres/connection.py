@@ -21,15 +21,16 @@ STATEMENT_SECONDS = 30.0
 
 _CLOSE_SECONDS = 2.0
 
+_NAMED = {"application_name": "assay"}
+
 _SETTINGS = {
-    "application_name": "assay",
     "default_transaction_isolation": "read committed",
     "jit": "off",
     # Past its first candidates an HNSW index goes on until the limit is reached.
     "hnsw.iterative_scan": "strict_order",
     "hnsw.ef_search": "100",
     # A host that is cut off holds its locks no longer than this.
-    "idle_in_transaction_session_timeout": "10s",
+    "idle_in_transaction_session_timeout": "30s",
     "tcp_keepalives_idle": "10",
     "tcp_keepalives_interval": "5",
     "tcp_keepalives_count": "3",
@@ -43,12 +44,15 @@ _WATCHING = {
     "TCP_USER_TIMEOUT": 10_000,
 }
 
-_DURABLE = """
-SELECT set_config('synchronous_commit', 'on', false)
-WHERE current_setting('synchronous_commit') = 'off'
-"""
-_EXTENSION = """
-SELECT nspname FROM pg_extension JOIN pg_namespace n ON n.oid = extnamespace WHERE extname = 'vector'
+# Set by a statement and not when connecting: a pooler between us and the server may refuse that.
+_SET_UP = """
+SELECT count(set_config(name, value, false)), (
+  SELECT nspname FROM pg_extension JOIN pg_namespace n ON n.oid = extnamespace
+  WHERE extname = 'vector'
+) FROM (
+  SELECT * FROM unnest($1::text[], $2::text[])
+  UNION ALL SELECT 'synchronous_commit', 'on' WHERE current_setting('synchronous_commit') = 'off'
+) settings (name, value)
 """
 
 
@@ -155,7 +159,7 @@ async def open_pool(url: str, most: int) -> Pool:
         max_size=most,
         timeout=10,
         command_timeout=STATEMENT_SECONDS,
-        server_settings=_SETTINGS,
+        server_settings=_NAMED,
         init=_set_up,
         reset=_keep,
     )
@@ -166,7 +170,7 @@ async def open_pool(url: str, most: int) -> Pool:
 async def connected(url: str) -> AsyncGenerator[Connection]:
     """One connection apart from the pool, for as long as the block."""
     connection = await _DRIVER.connect(
-        url, timeout=10, command_timeout=STATEMENT_SECONDS, server_settings=_SETTINGS
+        url, timeout=10, command_timeout=STATEMENT_SECONDS, server_settings=_NAMED
     )
     try:
         await _set_up(connection)
@@ -179,8 +183,7 @@ async def connected(url: str) -> AsyncGenerator[Connection]:
 
 async def _set_up(connection: Any) -> None:  # noqa: ANN401 - the driver is untyped
     _watch(connection._transport.get_extra_info("socket"))  # noqa: SLF001 - no public way
-    await connection.execute(_DURABLE)
-    schema = await connection.fetchval(_EXTENSION)
+    _, schema = await connection.fetchrow(_SET_UP, list(_SETTINGS), list(_SETTINGS.values()))
     if schema is not None:
         await connection.set_type_codec(
             "vector", schema=schema, encoder=_as_it_is, decoder=_as_it_is, format="binary"

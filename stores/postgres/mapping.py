@@ -102,6 +102,7 @@ _ADVICE: tuple[tuple[type[Exception], str], ...] = (
     (asyncpg.ReadOnlySQLTransactionError, "; it is a standby, give the URL of the primary"),
     (asyncpg.TooManyConnectionsError, "; raise max_connections, or run fewer workers"),
     (asyncpg.InsufficientResourcesError, "; give the server more room"),
+    (asyncpg.ProgramLimitExceededError, "; keep names and ids below 2,000 bytes"),
     (asyncpg.DuplicateTableError, "; give Assay a database of its own"),
     (asyncpg.InsufficientPrivilegeError, _NO_RIGHT),
     (asyncpg.UndefinedFileError, _NO_PGVECTOR),

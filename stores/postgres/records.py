@@ -21,7 +21,7 @@ from assay.stores.postgres.connection import Connection
 from assay.stores.postgres.database import Postgres
 from assay.stores.postgres.namespaces import Held, hold
 from assay.stores.postgres.postings import Postings, Text, asked
-from assay.stores.postgres.rows import opened, optional_microseconds
+from assay.stores.postgres.rows import opened, optional_microseconds, possible
 from assay.stores.protocols import Changes, Ranked
 from assay.stores.records import MemoryRecord, Namespace, RecordId
 from assay.stores.rows import encoded, microseconds
@@ -122,7 +122,7 @@ class PostgresRecords:
             await self._database.write(lambda connection: _write(connection, checked))
 
     async def get(self, namespace: Namespace, record_ids: Sequence[RecordId]) -> list[MemoryRecord]:
-        rows = await self._database.fetch(_GET, checked_namespace(namespace), list(record_ids))
+        rows = await self._database.fetch(_GET, checked_namespace(namespace), possible(record_ids))
         bodies = {record_id: body for record_id, body in rows}  # noqa: C416 - rows are no tuples
         for record_id in record_ids:
             if record_id not in bodies:
@@ -140,7 +140,7 @@ class PostgresRecords:
         """Those of these records that are there and hold at ``at``, in the order asked."""
         checked_namespace(namespace)
         time = microseconds(in_utc("at", at))
-        rows = await self._database.fetch(_CURRENT_AMONG, namespace, time, list(record_ids))
+        rows = await self._database.fetch(_CURRENT_AMONG, namespace, time, possible(record_ids))
         return [opened(MemoryRecord, body) for (body,) in rows]
 
     async def changes(self, namespace: Namespace, *, after: int) -> Changes:
@@ -179,7 +179,7 @@ async def erase_records(
         The bodies of those that were there, in order of writing.
     """
     held = (await hold(connection, [namespace]))[namespace]
-    rows = await connection.fetch(_REMOVE, held.number, list(record_ids))
+    rows = await connection.fetch(_REMOVE, held.number, possible(record_ids))
     removed = sorted(rows, key=lambda row: int(row[0]))
     if removed:
         there = {record_id for _, record_id, _ in removed}

@@ -236,3 +236,15 @@ async def test_an_empty_batch_is_no_write(open_stores: OpenStores) -> None:
         await stores.store.write([])
 
         assert (await stores.store.changes(ANN, after=0)).version == 0
+
+
+async def test_an_id_that_nobody_can_write_is_nowhere(open_stores: OpenStores) -> None:
+    impossible = RecordId("r\0")
+    async with open_stores() as stores:
+        await stores.store.write([memory("r1")])
+
+        with pytest.raises(RecordNotFound):
+            await stores.store.get(ANN, [impossible])
+        assert await stores.currency.current_among(ANN, [impossible], at=NOON) == []
+        assert await stores.store.erase(ANN, [impossible]) == 0
+        assert await stores.cache.get(ANN, [impossible]) == {}

@@ -5,6 +5,7 @@ from typing import Any
 
 import anyio
 import anyio.to_thread
+import numpy as np
 import pytest
 
 from assay.errors import ConfigError, EmbedderMismatch, StoreClosed, StoreError
@@ -176,6 +177,30 @@ async def test_a_network_that_is_cut_is_noticed_by_the_connection(
 
     async with Postgres(postgres_server.url()) as database:
         assert await database.read(work) == 10_000
+
+
+async def test_a_connection_is_durable_and_iterates_whatever_the_server_says(
+    postgres_server: PostgresServer, fresh_database: FreshDatabase
+) -> None:
+    url = fresh_database()
+    name = url.rpartition("/")[2]
+    for setting in ("synchronous_commit = off", "default_transaction_isolation = serializable"):
+        postgres_server.sql(f"ALTER DATABASE {name} SET {setting}")
+
+    async with Postgres(url) as database:
+        [row] = await database.fetch(
+            "SELECT current_setting('synchronous_commit'), current_setting('hnsw.iterative_scan'), "
+            "current_setting('transaction_isolation')"
+        )
+
+        assert list(row) == ["on", "strict_order", "read committed"]
+
+
+async def test_a_name_too_long_for_an_index_is_said(clean_database: str) -> None:
+    async with Postgres(clean_database) as database:
+        name = "".join(map(chr, np.random.default_rng(0).integers(33, 126, 9_000)))
+        with pytest.raises(StoreError, match="keep names and ids below"):
+            await PostgresRecords(database).write([memory(name)])
 
 
 async def test_what_fails_within_a_transaction_undoes_all_of_it(clean_database: str) -> None:
