@@ -29,16 +29,23 @@ class NatsServer:
         folder: Where it keeps its configuration and streams.
         config: Lines of its configuration, beside port and folder.
         jetstream: Whether it keeps streams; synced to the disk at each write, or as the server likes.
+        host: Where it listens.
     """
 
     def __init__(
-        self, folder: Path, *, config: str = "", jetstream: str = "sync_interval: 2m"
+        self,
+        folder: Path,
+        *,
+        config: str = "",
+        jetstream: str = "sync_interval: 2m",
+        host: str = "127.0.0.1",
     ) -> None:
         self.port = _free_port()
-        self.url = f"nats://127.0.0.1:{self.port}"
+        self.url = f"nats://{host}:{self.port}"
+        self._store = folder / "jetstream"
         self._config = folder / "nats.conf"
         store = f'jetstream {{ store_dir: "{folder}", {jetstream} }}' if jetstream else ""
-        self._config.write_text(f'listen: "127.0.0.1:{self.port}"\n{store}\n{config}\n')
+        self._config.write_text(f'listen: "{host}:{self.port}"\n{store}\n{config}\n')
         self._process: subprocess.Popen[str] | None = None
 
     def start(self) -> None:
@@ -64,6 +71,11 @@ class NatsServer:
             assert self._process.stderr is not None
             self._process.stderr.close()
             self._process = None
+
+    def lose_all(self) -> None:
+        """End it, and all that it kept is gone."""
+        self.kill()
+        shutil.rmtree(self._store)
 
     def fresh(self) -> str:
         """A URL of the server whose streams nobody else uses."""

@@ -17,7 +17,7 @@ from assay.runtime.nats.streams import (
     token,
 )
 
-_IDLE_SECONDS = 3600.0
+_IDLE_SECONDS = 24 * 3600.0
 _PAGE = 256
 _FRESH_SECONDS = 1.0
 

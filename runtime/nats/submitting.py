@@ -71,7 +71,8 @@ class Submission:
         return self._answer
 
     async def _looked(self) -> Answer | None:
-        """What was missed: an answer, or that the server has lost the job."""
+        """What was missed: an answer, or that the server has lost the job, or all it had."""
+        await self._consumers.jobs_of(share_of(self._job))
         kept = await kept_answer(self._connection, self._job)
         if kept is None and await self._put():
             kept = await kept_answer(

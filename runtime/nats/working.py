@@ -17,6 +17,9 @@ from assay.runtime.nats.streams import Limits, consumer_name, kind_named, stream
 from assay.runtime.nats.trying import GIVEN_BACK, Try
 
 _RESCAN_SECONDS = 1.0
+_RESCAN_REST = 20
+"""A long look, at many tenants, is followed by so many times as long a rest."""
+
 _HAND_BACK_SECONDS = 2.0
 
 
@@ -119,6 +122,7 @@ class Worker:
     async def _rescan(self) -> None:
         """Find what nobody has told of: jobs of a lost worker, of pauses, of a time without a server."""
         while True:
+            began = anyio.current_time()
             try:
                 for share in await self._consumers.waiting(self._kinds):
                     self._join(share)
@@ -126,7 +130,8 @@ class Worker:
                 raise
             except BusError:
                 pass  # the server stays away; look again when it is back
-            with anyio.move_on_after(_RESCAN_SECONDS):
+            took = anyio.current_time() - began
+            with anyio.move_on_after(max(_RESCAN_SECONDS, took * _RESCAN_REST)):
                 await self._connection.reconnected()
 
     async def _stop(self, stopping: anyio.Event) -> None:

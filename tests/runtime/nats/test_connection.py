@@ -1,10 +1,12 @@
 """The connection refuses clearly, and comes back by itself."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import anyio
 import pytest
+from anyio.abc import SocketAttribute, SocketStream
 from tests.nats_servers import NatsServer, running_nats
 
 from assay.errors import BusError, ConfigError
@@ -54,6 +56,28 @@ async def test_a_server_without_jetstream_is_refused(tmp_path: Path) -> None:
     ):
         async with open_nats(server.url):
             pass
+
+
+async def test_a_server_of_an_older_version_is_refused() -> None:
+    async def serve(stream: SocketStream) -> None:
+        async with stream:
+            await stream.send(b'INFO {"version":"2.9.3","max_payload":1048576}\r\n')
+            while b"PING" not in await stream.receive():
+                pass
+            await stream.send(b"PONG\r\n")
+            with suppress(anyio.EndOfStream):
+                await stream.receive()
+
+    async with (
+        await anyio.create_tcp_listener(local_host="127.0.0.1") as listener,
+        anyio.create_task_group() as group,
+    ):
+        group.start_soon(listener.serve, serve)
+        port = listener.extra(SocketAttribute.local_port)  # noqa: S610 - no database here
+        with pytest.raises(BusError, match=r"version 2\.9\.3; at least 2\.11 is needed"):
+            async with open_nats(f"nats://127.0.0.1:{port}"):
+                pass
+        group.cancel_scope.cancel()
 
 
 async def test_wrong_credentials_are_refused_without_showing_them(tmp_path: Path) -> None:

@@ -405,6 +405,31 @@ async def test_a_server_killed_in_the_middle_loses_no_job_and_doubles_none_in_ef
     assert effects == {f"j{number}": f"j{number}".encode() for number in range(40)}
 
 
+async def test_a_job_a_server_lost_with_all_it_had_is_submitted_again(
+    own_server: NatsServer,
+) -> None:
+    answers = list[bytes]()
+
+    async def ask(queue: NatsQueue) -> None:
+        answers.append(await queue.submit(job("again"), deadline=EVER))
+
+    async with (
+        open_nats(own_server.url) as here,
+        open_nats(own_server.url) as there,
+        anyio.create_task_group() as working,
+    ):
+        async with anyio.create_task_group() as asking:
+            asking.start_soon(ask, NatsQueue(here))
+            while not await messages_in(here, "jobs"):
+                await anyio.lowlevel.checkpoint()
+            own_server.lose_all()
+            await anyio.to_thread.run_sync(own_server.start)
+            working.start_soon(keep_working, NatsQueue(there), shouting)
+        working.cancel_scope.cancel()
+
+    assert answers == [b"X"]
+
+
 def _restart(server: NatsServer) -> None:
     server.kill()
     server.start()
