@@ -172,8 +172,10 @@ async def in_transaction(
 ) -> AsyncGenerator[None]:
     """A transaction for the block: committed at its end, undone by any exception or cancellation."""
     transaction = connection.transaction(isolation=isolation, readonly=readonly)
-    try:
+    # Not cut short: nobody would know whether it began.
+    with anyio.CancelScope(shield=True):
         await transaction.start()
+    try:
         yield
         # Whoever reads after a cancelled write must see what became of it.
         with anyio.CancelScope(shield=True):
