@@ -85,7 +85,7 @@ class LocalTurns:
                 return await self._resumed(sink, watch)
             begun = await self._engine.begun_by(request.request)
             if begun is not None and begun.pending is None:
-                return _outcome(begun)
+                return _told_again(_outcome(begun), sink)
             if begun is None:
                 await self._finish_interrupted()
             event = await self._event(request) if begun is None else None
@@ -213,6 +213,12 @@ def _outcome(state: State) -> Reply:
             raise TurnTimeout(f"the turn was given up: {cancelled.reason}")
         case None:
             return _present(reply_of(state))
+
+
+def _told_again(reply: Reply, sink: DeltaSink | None) -> Reply:
+    if sink is not None and reply.text:
+        sink(reply.text)
+    return reply
 
 
 def _present(reply: Reply | None) -> Reply:

@@ -6,7 +6,15 @@ from typing import NamedTuple, TypeAlias
 
 import anyio
 
-from assay.errors import AssayError, BusError, LeaseLost, ModelError, ModelRefused, StoreError
+from assay.errors import (
+    AssayError,
+    BusError,
+    ErasedInput,
+    LeaseLost,
+    ModelError,
+    ModelRefused,
+    StoreError,
+)
 from assay.guards.calls import under_way
 from assay.guards.protocols import ChatModel, LikelihoodModel
 from assay.runtime.distributed.wire import (
@@ -141,6 +149,8 @@ class Worker:
         except (AssayError, ValueError) as error:
             if _may_pass(error):
                 raise
+            if isinstance(error, ErasedInput):
+                self._kept.pop((asked.namespace, asked.session), None)
             return failed_with(error)
         return Replied(reply)
 

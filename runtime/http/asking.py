@@ -10,6 +10,7 @@ from assay.runtime.http.wire import ChatRequest, WireMessage
 
 USER_HEADER = "x-assay-user"
 SESSION_HEADER = "x-assay-session"
+REQUEST_HEADER = "idempotency-key"
 
 DEFAULT_USER = "default"
 """Whose memory is used where the client names no user."""
@@ -31,6 +32,7 @@ class Asked:
         tools: JSON text of the tools; empty: none.
         conversation: What came before, and how to reply.
         followed: What came after the user's message, as part of the history.
+        request: The client's name for its wish: sent again, it begins no second turn; empty: none.
     """
 
     user: str
@@ -41,6 +43,7 @@ class Asked:
     tools: str
     conversation: Conversation
     followed: Sequence[Spoken]
+    request: str = ""
 
 
 def asked_of(request: ChatRequest, headers: Mapping[str, str], *, history_tokens: int) -> Asked:
@@ -83,6 +86,7 @@ def asked_of(request: ChatRequest, headers: Mapping[str, str], *, history_tokens
             stop=_stops(request.stop),
         ),
         followed=_history(after),
+        request=_header(headers, REQUEST_HEADER),
     )
 
 

@@ -38,6 +38,7 @@ class OpenSession:
     said: Counter[bytes] = field(default_factory=Counter[bytes])
     latest: dict[bytes, datetime] = field(default_factory=dict[bytes, datetime])
     read: int = -1
+    _named: set[str] = field(default_factory=set[str])
     _last: MessageReceived | None = None
 
     def is_repeated(self, text: str, *, times: int, at: datetime) -> bool:
@@ -52,8 +53,12 @@ class OpenSession:
         before = self.latest.get(key)
         return before is not None and at - before <= REPEATED_WITHIN and self.said[key] >= times
 
-    def took(self, text: str, at: datetime) -> None:
-        """A message was taken, and remembered."""
+    def took(self, text: str, at: datetime, *, request: str = "") -> None:
+        """A message was taken, and remembered; under one name only once."""
+        if request in self._named:
+            return
+        if request:
+            self._named.add(request)
         key = _digest(text)
         self.said[key] += 1
         self.latest[key] = at
@@ -63,7 +68,7 @@ class OpenSession:
         last = self._last
         match event:
             case MessageReceived():
-                self.took(event.text, event.at)
+                self.took(event.text, event.at, request=event.request)
                 self._last = event
             case TurnCancelled() | MemoriesWritten(exchange=0, archived=0) if (
                 last is not None and last.turn_id == event.turn_id
@@ -108,10 +113,10 @@ class OpenSessions:
             self._open.popitem(last=False)
         return known
 
-    def took(self, opened: OpenSession, text: str, at: datetime) -> None:
+    def took(self, opened: OpenSession, text: str, at: datetime, *, request: str = "") -> None:
         """A message was taken through here; with others over the bank, the journal tells of all."""
         if not self._runtime.is_shared:
-            opened.took(text, at)
+            opened.took(text, at, request=request)
 
     async def _read(self, opened: OpenSession) -> None:
         session = opened.session

@@ -136,6 +136,7 @@ class Turn:
         kind = trace.SpanKind.SERVER
         with span(_tracer, name, kind=kind, attributes=attributes) as current:
             reply = self.reply = await self._in_line()
+            self.turn_id = reply.turn_id
             current.set_attribute("gen_ai.response.id", reply.turn_id)
             current.set_attribute("gen_ai.usage.input_tokens", reply.usage.prompt_tokens)
             current.set_attribute("gen_ai.usage.output_tokens", reply.usage.completion_tokens)
@@ -159,18 +160,25 @@ class Turn:
             if asked.results and {call.id for call in calls} == set(asked.results):
                 results = [ToolResult(call=call, output=asked.results[call.id]) for call in calls]
                 return await session.answer_tools(
-                    results, sink=self._take, conversation=asked.conversation
+                    results,
+                    sink=self._take,
+                    conversation=asked.conversation,
+                    request=asked.request,
                 )
             history = [*asked.conversation.history, *asked.followed]
-            repeated = opened.is_repeated(asked.text, times=asked.times, at=now)
+            # By its name the session knows it better than by its words.
+            repeated = not asked.request and opened.is_repeated(
+                asked.text, times=asked.times, at=now
+            )
             reply = await session.send(
                 asked.text,
                 tools=asked.tools,
                 sink=self._take,
                 conversation=replace(asked.conversation, history=history, is_repeated=repeated),
+                request=asked.request,
             )
         if not repeated:
-            self._service.sessions.took(opened, asked.text, now)
+            self._service.sessions.took(opened, asked.text, now, request=asked.request)
         return reply
 
     def _saw(self, event: AnyEvent) -> None:

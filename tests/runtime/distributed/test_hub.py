@@ -109,13 +109,13 @@ async def test_only_one_process_tells_and_another_goes_on_when_it_stops(servers:
 async def test_what_is_erased_waits_in_no_queue_any_more(servers: Servers) -> None:
     """A turn that nobody took holds what the user said."""
     unattended = runtimes(servers, 1, seconds=0.5, queue_seconds=0.5)
+    waiting, left = 0, [-1]
     async with (
         unattended as (lonely,),
         open_nats(servers.bus) as connection,
         anyio.create_task_group() as asking,
     ):
         asking.start_soon(say, lonely)
-        waiting = 0
         while not waiting:
             waiting = await kept_in(connection, "jobs")
 
