@@ -30,7 +30,7 @@ _SETTINGS = {
     "hnsw.iterative_scan": "strict_order",
     "hnsw.ef_search": "100",
     # A host that is cut off holds its locks no longer than this.
-    "idle_in_transaction_session_timeout": "30s",
+    "idle_in_transaction_session_timeout": "10s",
     "tcp_keepalives_idle": "10",
     "tcp_keepalives_interval": "5",
     "tcp_keepalives_count": "3",

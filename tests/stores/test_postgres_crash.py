@@ -13,9 +13,10 @@ from tests.servers import PostgresServer, running_postgres
 from assay.stores.postgres.database import Postgres
 from assay.stores.postgres.journal import PostgresJournal
 from assay.stores.postgres.leases import PostgresLeases
-from assay.stores.postgres.outbox import PostgresOutbox
 from assay.stores.protocols import Journal, JournalEntry
 from assay.stores.records import SessionId
+
+from .pg_waiting import told
 
 WRITERS = 6
 
@@ -76,9 +77,9 @@ async def test_no_acknowledged_entry_is_lost_or_doubled_when_postgres_is_killed(
 
             journal = PostgresJournal(database)
             kept = [await journal.read(writer.session) for writer in writers]
-            told = await PostgresOutbox(database).read(limit=100_000)
+            news = await told(database, sum(map(len, kept)))
 
     assert kept == [writer.acknowledged for writer in writers]
-    assert sorted((row.session, row.sequence) for row in told) == sorted(
+    assert sorted((row.session, row.sequence) for row in news) == sorted(
         (writer.session, entry.sequence) for writer in writers for entry in writer.acknowledged
     )

@@ -11,7 +11,7 @@ from assay.stores.postgres.outbox import PostgresOutbox
 from assay.stores.protocols import Erased, Erasure, JournalEntry
 from assay.stores.records import SessionId
 
-from .pg_waiting import somebody_waits
+from .pg_waiting import somebody_waits, told
 from .support import ANN
 
 S1, OTHER = SessionId("ann/s1"), SessionId("anna/s1")
@@ -63,4 +63,4 @@ async def test_a_subject_whose_name_begins_alike_keeps_everything(clean_database
         await PostgresEraser(database).erase([ALL_OF_ANN])
 
         assert await journal.read(OTHER) == [FIRST]
-        assert [row.session for row in await PostgresOutbox(database).read(limit=9)] == [OTHER]
+        assert [row.session for row in await told(database, 1)] == [OTHER]
