@@ -5,17 +5,19 @@ from typing import cast
 
 import anyio
 import msgspec
+from anyio.abc import TaskGroup
 
 from assay.errors import BusError
 from assay.runtime.jobs import JobHandler, JobKind
 from assay.runtime.nats.connection import BusClosed, Connection, Message
 from assay.runtime.nats.consumers import Consumers, Share, share_of, wake
-from assay.runtime.nats.line import Line
+from assay.runtime.nats.line import Line, Turn
 from assay.runtime.nats.messages import decode_job
 from assay.runtime.nats.pulling import Puller, open_puller
 from assay.runtime.nats.streams import Limits, consumer_name, kind_named, stream_name, token
 from assay.runtime.nats.trying import GIVEN_BACK, Try
 
+_SECOND_LOOK_SECONDS = 0.02
 _RESCAN_SECONDS = 1.0
 _RESCAN_REST = 20
 """A long look, at many tenants, is followed by so many times as long a rest."""
@@ -48,6 +50,7 @@ class Worker:
         self._line: Line[Share] = Line()
         self._taking = anyio.Lock()
         self._news = anyio.Event()
+        self._doubted: set[Share] = set()
         self._under_way: dict[str, anyio.CancelScope] = {}
 
     async def run(self, concurrency: int, stopping: anyio.Event) -> None:
@@ -68,16 +71,18 @@ class Worker:
                 helpers.start_soon(self._stop, stopping)
                 async with anyio.create_task_group() as slots:
                     for _ in range(concurrency):
-                        slots.start_soon(self._slot, puller, stopping)
+                        slots.start_soon(self._slot, puller, stopping, helpers)
                 helpers.cancel_scope.cancel()
         except BaseExceptionGroup as group:
             raise _cause_of(group) from group
 
-    async def _slot(self, puller: Puller, stopping: anyio.Event) -> None:
-        while (message := await self._next(puller, stopping)) is not None:
+    async def _slot(self, puller: Puller, stopping: anyio.Event, helpers: TaskGroup) -> None:
+        while (message := await self._next(puller, stopping, helpers)) is not None:
             await self._settle(message)
 
-    async def _next(self, puller: Puller, stopping: anyio.Event) -> Message | None:
+    async def _next(
+        self, puller: Puller, stopping: anyio.Event, helpers: TaskGroup
+    ) -> Message | None:
         """The next job of whose turn it is; ``None``: no more are taken."""
         async with self._taking:
             while not stopping.is_set():
@@ -89,8 +94,21 @@ class Worker:
                 message = await _taken(puller, turn.who)
                 if message is not None:
                     return message
-                self._line.leave(turn)
+                self._miss(turn, helpers)
         return None
+
+    def _miss(self, turn: Turn[Share], helpers: TaskGroup) -> None:
+        """Out of the line, but for a second look: a stream has a job a moment before its consumer."""
+        self._line.leave(turn)
+        if turn.who in self._doubted:
+            self._doubted.remove(turn.who)
+        else:
+            self._doubted.add(turn.who)
+            helpers.start_soon(self._second_look, turn.who)
+
+    async def _second_look(self, share: Share) -> None:
+        await anyio.sleep(_SECOND_LOOK_SECONDS)
+        self._join(share)
 
     async def _settle(self, message: Message) -> None:
         """Do a job and tell its fate; on cancel it is given back at once."""
@@ -142,7 +160,9 @@ class Worker:
         *_, name, tenant = message.subject.split(".")
         kind = kind_named(name)
         if kind in self._kinds:
-            self._join(Share(kind, tenant))
+            share = Share(kind, tenant)
+            self._doubted.discard(share)
+            self._join(share)
 
     def _join(self, share: Share) -> None:
         self._line.join(share)
