@@ -12,7 +12,7 @@ import anyio
 
 from assay.errors import StoreClosed, StoreError
 from assay.stores.postgres.connection import Connection, Pool, Row, connected, open_pool
-from assay.stores.postgres.mapping import FOREIGN, LOST, is_passing, mapped, shown
+from assay.stores.postgres.mapping import FOREIGN, LOST, is_passing, is_starting, mapped, shown
 from assay.stores.postgres.schema import MIGRATIONS, Migration, prepare
 
 T = TypeVar("T")
@@ -60,13 +60,13 @@ class Postgres:
 
     async def __aenter__(self) -> Self:
         self._pool = await open_pool(self.url, self._most)
+        self._closed = False
         try:
-            with self._mapping():
-                await self._prepare()
+            await self._persevere(self._prepare, is_starting)
         except BaseException:
+            self._closed = True
             self._pool.terminate()
             raise
-        self._closed = False
         return self
 
     async def __aexit__(
@@ -132,16 +132,19 @@ class Postgres:
             async with connected(self.url) as connection:
                 yield connection
 
-    async def _prepare(self) -> None:
-        async with self._pool.acquire() as connection:
-            await _refuse_old(connection, self.name)
-            async with in_transaction(connection):
-                migrated = await prepare(connection, self.name, self._migrations)
+    async def _prepare(self, connection: Connection) -> None:
+        await _refuse_old(connection, self.name)
+        async with in_transaction(connection):
+            migrated = await prepare(connection, self.name, self._migrations)
         if migrated:
             # A connection learns of the type of vectors when it is made.
             await self._pool.expire_connections()
 
-    async def _persevere(self, attempt: Callable[[Connection], Awaitable[T]]) -> T:
+    async def _persevere(
+        self,
+        attempt: Callable[[Connection], Awaitable[T]],
+        is_worth: Callable[[Exception], bool] = is_passing,
+    ) -> T:
         since: float | None = None
         pause = _FIRST_PAUSE
         while True:
@@ -153,7 +156,7 @@ class Postgres:
             except FOREIGN as error:
                 since = anyio.current_time() if since is None else since
                 is_over = anyio.current_time() - since > self._patience
-                if is_over or not is_passing(error):
+                if is_over or not is_worth(error):
                     raise mapped(error, self.name) from error
             await anyio.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)

@@ -68,6 +68,11 @@ def is_passing(error: BaseException) -> bool:
     )
 
 
+def is_starting(error: BaseException) -> bool:
+    """Whether a server is there that takes no connections yet."""
+    return isinstance(error, asyncpg.CannotConnectNowError)
+
+
 def mapped(error: Exception, name: str) -> StoreError:
     """The store's error for one of ``FOREIGN``.
 

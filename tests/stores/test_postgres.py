@@ -7,6 +7,7 @@ import anyio
 import anyio.to_thread
 import numpy as np
 import pytest
+from anyio.abc import SocketAttribute, SocketStream
 
 from assay.errors import ConfigError, EmbedderMismatch, StoreClosed, StoreError
 from assay.stores.embeddings import HashingEmbedder
@@ -43,6 +44,32 @@ async def test_a_server_that_is_down_is_named_with_how_to_start_one() -> None:
     assert shown(url) in said
     assert "start PostgreSQL (`docker compose up -d postgres`" in said
     assert "secret" not in said
+
+
+async def test_a_server_that_starts_is_waited_for_at_opening() -> None:
+    asked: list[bytes] = []
+
+    async def refuse(stream: SocketStream) -> None:
+        async with stream:
+            await stream.receive()
+            asked.append(b"SSL?")
+            await stream.send(b"N")
+            await stream.receive()
+            error = b"SFATAL\0VFATAL\0C57P03\0Mthe database system is starting up\0\0"
+            await stream.send(b"E" + (len(error) + 4).to_bytes(4, "big") + error)
+
+    async with (
+        await anyio.create_tcp_listener(local_host="127.0.0.1") as listener,
+        anyio.create_task_group() as group,
+    ):
+        group.start_soon(listener.serve, refuse)
+        port = listener.extra(SocketAttribute.local_port)  # noqa: S610 - no Django here
+        with pytest.raises(StoreError, match="is starting up"):
+            async with Postgres(f"postgresql://ann@127.0.0.1:{port}/bank", patience=0.1):
+                pass
+        group.cancel_scope.cancel()
+
+    assert len(asked) > 1
 
 
 async def test_wrong_credentials_are_said(postgres_server: PostgresServer) -> None:
