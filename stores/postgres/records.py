@@ -28,6 +28,9 @@ from assay.stores.rows import encoded, microseconds
 
 RECORD_POSTINGS = Postings("record_postings", "records", "record_words")
 
+_MOST_AT_ONCE = 1_000
+"""Records inserted by one statement."""
+
 HOLDS = """
 (s.since IS NULL OR {at} < s.since)
 AND (r.valid_from IS NULL OR r.valid_from <= {at}) AND (r.valid_to IS NULL OR {at} < r.valid_to)
@@ -201,8 +204,9 @@ class _Numbered(NamedTuple):
 async def _write(connection: Connection, records: Sequence[MemoryRecord]) -> None:
     held = await hold(connection, (record.namespace for record in records))
     new = await _new(connection, held, records)
-    if new:
-        await _insert(connection, new)
+    # A batch of any size is one transaction, but no statement of it may take too long.
+    for start in range(0, len(new), _MOST_AT_ONCE):
+        await _insert(connection, new[start : start + _MOST_AT_ONCE])
 
 
 async def _new(
