@@ -59,14 +59,17 @@ async def test_a_server_without_jetstream_is_refused(tmp_path: Path) -> None:
 
 
 async def test_a_server_of_an_older_version_is_refused() -> None:
+    served = anyio.Event()
+
     async def serve(stream: SocketStream) -> None:
         async with stream:
             await stream.send(b'INFO {"version":"2.9.3","max_payload":1048576}\r\n')
             while b"PING" not in await stream.receive():
                 pass
             await stream.send(b"PONG\r\n")
-            with suppress(anyio.EndOfStream):
+            with suppress(anyio.EndOfStream, anyio.BrokenResourceError):
                 await stream.receive()
+        served.set()
 
     async with (
         await anyio.create_tcp_listener(local_host="127.0.0.1") as listener,
@@ -77,6 +80,7 @@ async def test_a_server_of_an_older_version_is_refused() -> None:
         with pytest.raises(BusError, match=r"version 2\.9\.3; at least 2\.11 is needed"):
             async with open_nats(f"nats://127.0.0.1:{port}"):
                 pass
+        await served.wait()
         group.cancel_scope.cancel()
 
 
