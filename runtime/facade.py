@@ -258,10 +258,11 @@ class Runtime:
         """Erase a record for good, with all that holds its words.
 
         Its earlier versions, what was derived from them, cached answers, past turns, texts of the
-        journal.
+        journal; of the bus, the user's jobs that failed for good.
 
         Raises:
             RecordNotFound: If there is no such record.
+            BusError: If the bank is erased and the bus could not be.
         """
         namespace, record = checked_user(user), RecordId(record_id_)
         await self.bank.store.get(namespace, [record])
@@ -269,9 +270,12 @@ class Runtime:
         everything = (await self.bank.store.changes(namespace, after=0)).records
         doomed = set(with_derived(everything, history))
         words = await words_of(self.bank, namespace, [r for r in everything if r.id in doomed])
-        return await erase(
+        receipt = await erase(
             self.bank, namespace, history, turn_ids=words.turn_ids, entries=words.entries
         )
+        if self.hub is not None:
+            await self.hub.drop_dead_letters(namespace)
+        return receipt
 
     async def erase_user(self, user: str) -> Receipt:
         """Erase all that is kept of a user: records, turns, the journal's texts, cached answers.

@@ -32,6 +32,10 @@ class Hub(Protocol):
         """
         ...
 
+    async def drop_dead_letters(self, namespace: Namespace) -> None:
+        """Drop the jobs of a namespace that failed for good; raises as ``drop`` does."""
+        ...
+
     async def relay(self, outbox: Outbox) -> None:
         """Tell all processes of what is in the outbox, until it is cancelled.
 

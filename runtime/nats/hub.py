@@ -8,7 +8,7 @@ from assay.runtime.jobs import JobQueue
 from assay.runtime.nats.connection import Connection
 from assay.runtime.nats.news import hearing, relay
 from assay.runtime.nats.queue import NatsQueue
-from assay.runtime.nats.streams import Limits, purge
+from assay.runtime.nats.streams import Limits, purge, purge_subject, token
 from assay.stores.protocols import Outbox
 from assay.stores.records import Namespace
 
@@ -27,6 +27,10 @@ class NatsHub:
 
     async def drop(self, namespace: Namespace) -> None:
         await purge(self._connection, namespace)
+
+    async def drop_dead_letters(self, namespace: Namespace) -> None:
+        pattern = f"{self._connection.prefix}.dead.*.{token(namespace)}.>"
+        await purge_subject(self._connection, "dead", pattern)
 
     async def relay(self, outbox: Outbox) -> None:
         await relay(outbox, self._connection)

@@ -1,6 +1,6 @@
 """What processes learn of one another over the bus, and what is erased from it."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from datetime import timedelta
 from typing import NamedTuple
@@ -13,22 +13,25 @@ from tests.runtime.leavings import left_behind
 from tests.runtime.rooms import SESSION, USER, WordGuard, fresh_bank, over, with_settings
 from tests.runtime.support import NOW
 
-from assay.errors import BusError, ConfigError, ErasedInput
+from assay.errors import BusError, ConfigError, ErasedInput, JobFailed
 from assay.runtime.bus import Handler
 from assay.runtime.clock import StoppedClock
 from assay.runtime.distributed.working import working
 from assay.runtime.facade import Runtime
 from assay.runtime.http.service import open_service
+from assay.runtime.jobs import Job, JobKind
 from assay.runtime.nats.bus import NatsBus
 from assay.runtime.nats.connection import Connection
-from assay.runtime.nats.streams import KEPT, Kept, open_nats, stream_name
+from assay.runtime.nats.queue import NatsQueue
+from assay.runtime.nats.streams import KEPT, Kept, Limits, open_nats, stream_name
 from assay.runtime.session import stream_of
 from assay.runtime.wiring import open_runtime
 from assay.stores.embeddings import HashingEmbedder
 from assay.stores.postgres.bank import open_postgres_bank
-from assay.stores.records import Namespace, SessionId
+from assay.stores.records import Namespace, Origin, SessionId
 
 KEYS = {"sk-test-0001-0123456789": "acme"}
+TOLD = Origin(writer="user", channel="import:test")
 ANN = Namespace("acme\x1fann")
 
 
@@ -125,6 +128,27 @@ async def test_what_is_erased_waits_in_no_queue_any_more(servers: Servers) -> No
 
     assert waiting == 1
     assert left == [0] * len(KEPT)
+
+
+async def test_what_is_forgotten_stands_in_no_dead_letter(servers: Servers) -> None:
+    async def poisoned(job: Job, send: Callable[[bytes], None]) -> bytes:
+        raise RuntimeError("poison")
+
+    settled, kinds = Limits(pause=0.01), list[JobKind](["turn"])
+    async with runtimes(servers, 1) as (door,), open_nats(servers.bus) as connection:
+        record = await door.remember(USER, "The safe code is 4411.", origin=TOLD)
+        job = Job("j", "turn", "", USER, b"The safe code is 4411.")
+        queue = NatsQueue(connection, limits=settled)
+        async with anyio.create_task_group() as group:
+            group.start_soon(queue.work, kinds, poisoned)
+            with pytest.raises(JobFailed):
+                await queue.submit(job, deadline=30)
+            group.cancel_scope.cancel()
+        before = await kept_in(connection, "dead")
+
+        await door.forget(USER, record)
+
+        assert (before, await kept_in(connection, "dead")) == (1, 0)
 
 
 async def say(runtime: Runtime) -> None:
