@@ -20,6 +20,11 @@ T = TypeVar("T")
 OLDEST_SERVER = 15
 """PostgreSQL's oldest version that is known to work."""
 
+OLDEST_PGVECTOR = 0, 8
+"""The first one whose approximate indexes go on past their first candidates."""
+
+_PGVECTOR = "SELECT extversion FROM pg_extension WHERE extname = 'vector'"
+
 _CLOSE_SECONDS = 5.0
 _UNDO_SECONDS = 5.0
 _FIRST_PAUSE = 0.05
@@ -136,6 +141,7 @@ class Postgres:
         await _refuse_old(connection, self.name)
         async with in_transaction(connection):
             migrated = await prepare(connection, self.name, self._migrations)
+            await _refuse_old_vectors(connection, self.name)
         if migrated:
             # A connection learns of the type of vectors when it is made.
             await self._pool.expire_connections()
@@ -206,4 +212,13 @@ async def _refuse_old(connection: Connection, name: str) -> None:
         raise StoreError(
             f"the bank {name} is on PostgreSQL {int(version) // 10_000}, "
             f"{OLDEST_SERVER} or later is needed; upgrade the server"
+        )
+
+
+async def _refuse_old_vectors(connection: Connection, name: str) -> None:
+    version: str = await connection.fetchval(_PGVECTOR) or "0.0"  # somebody dropped it
+    if tuple(map(int, version.split(".")[:2])) < OLDEST_PGVECTOR:
+        raise StoreError(
+            f"the bank {name} has pgvector {version}, {'.'.join(map(str, OLDEST_PGVECTOR))} or "
+            "later is needed; install it and run `ALTER EXTENSION vector UPDATE`"
         )

@@ -131,6 +131,19 @@ async def test_a_server_too_old_is_refused(
     assert "99 or later is needed; upgrade the server" in await opening(clean_database)
 
 
+async def test_vectors_too_old_are_refused_and_nothing_is_made(
+    fresh_database: FreshDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = fresh_database()
+    monkeypatch.setattr(database_module, "OLDEST_PGVECTOR", (99, 1))
+
+    assert "99.1 or later is needed; install it and run `ALTER EXTENSION" in await opening(url)
+
+    monkeypatch.undo()
+    async with Postgres(url) as database:
+        assert await database.meta("embedder") is None
+
+
 @pytest.mark.parametrize("url", ["bank", "mysql://h/x", "postgresql://h:port/x", ""])
 def test_what_is_no_url_is_refused_before_any_effect(url: str) -> None:
     with pytest.raises(ConfigError, match="bank"):
