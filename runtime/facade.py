@@ -12,6 +12,7 @@ from assay.guards.protocols import ChatModel
 from assay.runtime.commands import Retrieve, Review
 from assay.runtime.distributed.hub import Hub
 from assay.runtime.distributed.remote_turns import RemoteTurns
+from assay.runtime.distributed.wire import Outfit
 from assay.runtime.equipment import Equipment
 from assay.runtime.erasing import streams_of, words_of
 from assay.runtime.events import decode
@@ -72,6 +73,11 @@ class Runtime:
     def model(self) -> ChatModel:
         """What answers in this process."""
         return self._equipment.model
+
+    @property
+    def outfit(self) -> Outfit:
+        """What it makes turns with."""
+        return Outfit(self.model.identity, self._equipment.guard.name)
 
     @property
     def is_shared(self) -> bool:
@@ -135,6 +141,7 @@ class Runtime:
             jobs,
             namespace=namespace,
             session_id=session_id,
+            outfit=self.outfit,
             new_id=self._equipment.new_job,
             clock=self._equipment.clock,
             seconds=turn.seconds + turn.queue_seconds,

@@ -15,6 +15,7 @@ from assay.runtime.distributed.wire import (
     Delta,
     Failed,
     Happened,
+    Outfit,
     TurnJob,
     encode,
     error_in,
@@ -45,6 +46,7 @@ class RemoteTurns:
         queue: Where jobs wait.
         namespace: Whose session.
         session_id: Which one.
+        outfit: What turns are made with here; they are taken by no worker that has another.
         new_id: Names jobs and requests.
         clock: Time of failures.
         seconds: Deadline of an answer, the wait for a worker included.
@@ -57,6 +59,7 @@ class RemoteTurns:
         *,
         namespace: Namespace,
         session_id: SessionId,
+        outfit: Outfit,
         new_id: Callable[[], str],
         clock: Clock,
         seconds: float,
@@ -65,6 +68,7 @@ class RemoteTurns:
         self._queue = queue
         self._namespace = namespace
         self._id = session_id
+        self._outfit = outfit
         self._new_id = new_id
         self._seconds = seconds
         self._bus = Bus(_nobody_asks, now=clock.now)
@@ -127,7 +131,12 @@ class RemoteTurns:
             tenant=tenant_user_of(self._namespace).tenant,
             namespace=self._namespace,
             payload=encode(
-                TurnJob(namespace=self._namespace, session=self._id, request=self._named(request))
+                TurnJob(
+                    namespace=self._namespace,
+                    session=self._id,
+                    request=self._named(request),
+                    outfit=self._outfit,
+                )
             ),
         )
         answer = turn_answer(await self._queue.submit(job, deadline=self._seconds, sink=pieces))

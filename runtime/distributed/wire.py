@@ -15,12 +15,29 @@ from assay.stores.records import Namespace, SessionId
 # ---- a job's payload
 
 
+class Outfit(msgspec.Struct, frozen=True):
+    """What turns are made with, as far as two processes could differ in it by mistake.
+
+    Attributes:
+        model: Its identity.
+        guard: Its name.
+    """
+
+    model: str
+    guard: str
+
+
 class TurnJob(msgspec.Struct, frozen=True, kw_only=True):
-    """A turn to take; attributes as those of ``Session``."""
+    """A turn to take; attributes as those of ``Session``.
+
+    Attributes:
+        outfit: What whoever asks for it would take it with.
+    """
 
     namespace: Namespace
     session: SessionId
     request: TurnRequest
+    outfit: Outfit
 
 
 class EvaluationJob(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

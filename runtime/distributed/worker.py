@@ -9,6 +9,7 @@ import anyio
 from assay.errors import (
     AssayError,
     BusError,
+    ConfigError,
     ErasedInput,
     LeaseLost,
     ModelError,
@@ -23,6 +24,7 @@ from assay.runtime.distributed.wire import (
     EvaluationJob,
     Failed,
     Happened,
+    Outfit,
     Replied,
     encode,
     evaluation_job,
@@ -142,6 +144,8 @@ class Worker:
 
     async def _turn(self, job: Job, send: Send) -> Replied | Failed:
         asked = turn_job(job.payload)
+        if asked.outfit != self._runtime.outfit:
+            return failed_with(_other_outfit(asked.outfit, self._runtime.outfit))
         turns = self._turns(asked.namespace, asked.session)
         pieces = _Pieces(send)
         try:
@@ -219,6 +223,14 @@ class _Counted:
 
     def recorded(self) -> None:
         self.is_recorded = True
+
+
+def _other_outfit(wanted: Outfit, here: Outfit) -> ConfigError:
+    return ConfigError(
+        f"the worker that took the turn has model {here.model!r} and guard {here.guard!r}, it is for "
+        f"{wanted.model!r} and {wanted.guard!r}; start every worker as its services are: "
+        "the same --model, --guard and settings"
+    )
 
 
 def _may_pass(error: Exception) -> bool:

@@ -26,6 +26,7 @@ from tests.runtime.test_session import CALL, answered, weather_report
 from assay.errors import (
     AssayError,
     BusError,
+    ConfigError,
     ConflictingWrite,
     ErasedInput,
     JobFailed,
@@ -40,7 +41,7 @@ from assay.runtime.bus import MakeBus
 from assay.runtime.clock import StoppedClock
 from assay.runtime.conversation import Conversation, Spoken
 from assay.runtime.distributed.local_queue import LocalQueue
-from assay.runtime.distributed.wire import TurnJob, encode, error_in, failed_with, turn_job
+from assay.runtime.distributed.wire import Outfit, TurnJob, encode, error_in, failed_with, turn_job
 from assay.runtime.distributed.worker import Worker
 from assay.runtime.equipment import Equipment
 from assay.runtime.events import AnyEvent, MessageReceived, ReplyProduced, TurnCancelled
@@ -254,6 +255,19 @@ async def test_without_a_worker_the_turn_is_given_up_and_says_so() -> None:
         await lonely.session(user=USER, session_id=SESSION).send(MESSAGES[0])
 
 
+async def test_a_worker_with_another_model_takes_no_turn(open_place: OpenPlace) -> None:
+    async with open_place() as (bank, queue), anyio.create_task_group() as group:
+        other = process(bank, "worker", model=ScriptedModel(identity="another"))
+        group.start_soon(work, Worker(other, other.model), queue)
+        door = process(bank, "door", queue=queue)
+
+        with pytest.raises(ConfigError, match="the same --model, --guard and settings"):
+            await door.session(user=USER, session_id=SESSION).send(MESSAGES[0])
+
+        assert await journal_of(bank) == []
+        group.cancel_scope.cancel()
+
+
 async def test_whoever_goes_away_ends_the_turn_there(open_place: OpenPlace) -> None:
     model = Waiting()
 
@@ -400,6 +414,11 @@ REQUESTS = st.one_of(
 def test_a_job_says_what_was_asked_for(
     namespace: str, session: str, request: Send | AnswerTools | Resume
 ) -> None:
-    job = TurnJob(namespace=Namespace(namespace), session=SessionId(session), request=request)
+    job = TurnJob(
+        namespace=Namespace(namespace),
+        session=SessionId(session),
+        request=request,
+        outfit=Outfit("scripted", "word"),
+    )
 
     assert turn_job(encode(job)) == job
