@@ -17,6 +17,7 @@ _RECONNECT_SECONDS = 0.2
 _CONNECT_SECONDS = 3
 _CLOSE_SECONDS = 2.0
 _PING_SECONDS = 10
+_HANDSHAKES = 6
 _OLDEST = (2, 11)
 _HOW_TO_START = "start one with `nats-server -js`, or give another --bus"
 
@@ -33,9 +34,7 @@ async def connected(url: str) -> AsyncGenerator[Connection]:
         BusError: If the server is down, refuses the credentials, is too old or lacks JetStream.
     """
     address = address_of(url)
-    client = Client()
-    connection = Connection(client, address)
-    await _connect(client, address, connection)
+    client, connection = await _connect(address)
     try:
         await _check(client, connection)
         yield connection
@@ -43,7 +42,22 @@ async def connected(url: str) -> AsyncGenerator[Connection]:
         await _close(client)
 
 
-async def _connect(client: Client, address: Address, connection: Connection) -> None:
+async def _connect(address: Address) -> tuple[Client, Connection]:
+    tries = 0
+    while True:
+        client = Client()
+        connection = Connection(client, address)
+        error = await _failure(client, connection, address)
+        if error is None:
+            return client, connection
+        tries += 1
+        # A server that refuses says why and hangs up; what it says may be lost with the connection.
+        if tries == _HANDSHAKES or not isinstance(error, ConnectionResetError | BrokenPipeError):
+            raise _not_connected(address, error) from error
+
+
+async def _failure(client: Client, connection: Connection, address: Address) -> Exception | None:
+    """Connect; gives why it failed, if it did."""
     last: list[Exception] = []
 
     async def note(error: Exception) -> None:
@@ -67,14 +81,17 @@ async def _connect(client: Client, address: Address, connection: Connection) -> 
             connect_timeout=_CONNECT_SECONDS,
             ping_interval=_PING_SECONDS,
         )
-    except (Error, OSError, TimeoutError) as error:
+    except (Error, OSError) as error:
         await _close(client)
-        cause = last[0] if last else error
-        raise _not_connected(address, cause) from error
+        return last[0] if last else error
+    except BaseException:
+        await _close(client)
+        raise
     # A connection that was never made fails at once; one that breaks is made anew for ever.
     client.options.update(
         allow_reconnect=True, max_reconnect_attempts=-1, reconnect_time_wait=_RECONNECT_SECONDS
     )
+    return None
 
 
 async def _close(client: Client) -> None:
@@ -88,6 +105,11 @@ def _not_connected(address: Address, error: Exception) -> BusError:
         return BusError(
             f"the bus at {address.shown} refused the user or password; "
             "give them as nats://user:password@host:port"
+        )
+    if isinstance(error, ConnectionResetError | BrokenPipeError):
+        return BusError(
+            f"the server at {address.shown} hangs up ({error}); if it is a NATS server that asks "
+            "for a user and password, give them as nats://user:password@host:port"
         )
     return BusError(f"no NATS server answers at {address.shown} ({error}); {_HOW_TO_START}")
 
