@@ -125,7 +125,10 @@ class Floor:
     async def _acquired(self, leases: Leases) -> Lease:
         wait = _FIRST_WAIT
         while True:
-            lease = await leases.acquire(self._session, owner=self._owner, seconds=self._seconds)
+            with anyio.CancelScope(shield=True):  # cut off in the middle it might be had by nobody
+                lease = await leases.acquire(
+                    self._session, owner=self._owner, seconds=self._seconds
+                )
             if lease is not None:
                 return lease
             await anyio.sleep(wait)

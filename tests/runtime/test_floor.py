@@ -252,6 +252,27 @@ async def test_a_turn_that_is_cancelled_is_closed_under_the_lease() -> None:
     assert isinstance((await journal_of(bank))[-1], TurnCancelled)
 
 
+async def test_whoever_goes_away_while_it_is_taken_gives_it_back() -> None:
+    class Slow(InMemoryLeases):
+        async def acquire(self, session: SessionId, *, owner: str, seconds: float) -> Lease | None:
+            lease = await super().acquire(session, owner=owner, seconds=seconds)
+            if owner == "one":
+                taken.set()
+                await may_return.wait()
+            return lease
+
+    taken, may_return, leases = anyio.Event(), anyio.Event(), Slow(StoppedClock())
+    bank = fresh_bank()._replace(leases=leases)
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(session_in(bank, "one").send, MESSAGES[0])
+        await taken.wait()
+        group.cancel_scope.cancel()
+        may_return.set()
+
+    assert await leases.acquire(STREAM, owner="other", seconds=1) is not None
+
+
 async def test_a_turn_that_fails_gives_its_lease_back() -> None:
     def script(request: Request) -> str:
         raise RuntimeError("no")
