@@ -1,10 +1,13 @@
 """Two services over one bank: each knows what was said through the other."""
 
+import pytest
 from tests.runtime.rooms import USER, fresh_bank, over
 
+from assay.errors import BusError, JobFailed
 from assay.runtime.clock import StoppedClock
 from assay.runtime.conversation import Conversation
 from assay.runtime.facade import Runtime
+from assay.runtime.http.errors import api_error
 from assay.runtime.http.sessions import OpenSessions
 from assay.stores.memory_leases import InMemoryLeases
 
@@ -52,3 +55,13 @@ async def test_a_message_that_left_nothing_behind_does_not_count() -> None:
     opened = await OpenSessions(here).open(USER, "s1")
 
     assert not opened.is_repeated(TEXT, times=2, at=here.now())
+
+
+@pytest.mark.parametrize(
+    "error", [BusError("no worker did it"), JobFailed("tried 5 times", kind="StoreError")]
+)
+def test_a_client_is_told_to_come_again_when_no_worker_took_its_turn(error: BusError) -> None:
+    told = api_error(error)
+
+    assert (told.status, told.code, told.retry_after) == (503, "no_worker", 5)
+    assert str(error) not in str(told)
