@@ -37,7 +37,7 @@ class NatsServer:
         folder: Path,
         *,
         config: str = "",
-        jetstream: str = "sync_interval: 2m",
+        jetstream: str = "max_file_store: 8TB",
         host: str = "127.0.0.1",
     ) -> None:
         self.port = _free_port()

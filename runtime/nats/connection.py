@@ -31,6 +31,7 @@ _REQUEST_SECONDS = 2.0
 _RETRY_SECONDS = 0.2
 _CLOSE_SECONDS = 2.0
 _FULL = 10077
+_NO_SPACE = 10047
 _SHORT_REPLY = 9
 
 _T = TypeVar("_T")
@@ -297,7 +298,10 @@ class Connection:
                 f"the bus at {self.shown} takes no more: {description}; let workers catch up",
                 same="per subject" in description,
             )
-        return BusError(f"the bus at {self.shown} could not {what}: {error}")
+        hint = ""
+        if isinstance(error, APIError) and error.err_code == _NO_SPACE:
+            hint = "; the streams reserve 704 MiB: free disk, or raise the server's max_file_store"
+        return BusError(f"the bus at {self.shown} could not {what}: {error}{hint}")
 
 
 def _is_full(error: Exception) -> bool:

@@ -165,7 +165,7 @@ def _config(prefix: str, kept: Kept, limits: Limits) -> api.StreamConfig:
         retention=api.RetentionPolicy.LIMITS,
         storage=api.StorageType.FILE,
         discard=api.DiscardPolicy.OLD,
-        max_bytes=256 * _MIB,
+        max_bytes=64 * _MIB,
     )
     match kept:
         case "jobs":
@@ -175,6 +175,7 @@ def _config(prefix: str, kept: Kept, limits: Limits) -> api.StreamConfig:
                 discard=api.DiscardPolicy.NEW,
                 discard_new_per_subject=True,
                 max_msgs=limits.waiting,
+                max_bytes=256 * _MIB,
                 max_msgs_per_subject=1,
                 allow_msg_ttl=True,
             )
@@ -184,6 +185,7 @@ def _config(prefix: str, kept: Kept, limits: Limits) -> api.StreamConfig:
                 subjects=[f"{prefix}.answers.*.*.*.result"],
                 max_msgs_per_subject=1,
                 max_age=_HOUR / 6,
+                max_bytes=256 * _MIB,
                 allow_direct=True,
             )
         case "dead":
@@ -191,4 +193,4 @@ def _config(prefix: str, kept: Kept, limits: Limits) -> api.StreamConfig:
         case "events":
             return replace(config, max_age=7 * _DAY, duplicate_window=_HOUR / 6, allow_direct=True)
         case "session":
-            return replace(config, max_bytes=64 * _MIB, max_age=_HOUR / 6)
+            return replace(config, max_age=_HOUR / 6)

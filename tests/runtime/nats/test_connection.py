@@ -58,6 +58,15 @@ async def test_a_server_without_jetstream_is_refused(tmp_path: Path) -> None:
             pass
 
 
+async def test_a_server_with_too_little_space_says_how_much_is_needed(tmp_path: Path) -> None:
+    with (
+        running_nats(tmp_path, jetstream="max_file_store: 500MB") as server,
+        pytest.raises(BusError, match=r"reserve 704 MiB.*max_file_store"),
+    ):
+        async with open_nats(server.url):
+            pass
+
+
 async def test_a_server_of_an_older_version_is_refused() -> None:
     served = anyio.Event()
 

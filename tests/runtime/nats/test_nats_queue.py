@@ -34,7 +34,7 @@ async def connection(nats_url: str) -> AsyncIterator[Connection]:
 
 @pytest.fixture
 def own_server(tmp_path: Path) -> Iterator[NatsServer]:
-    with running_nats(tmp_path, jetstream="sync_interval: always") as server:
+    with running_nats(tmp_path, jetstream="max_file_store: 8TB, sync_interval: always") as server:
         yield server
 
 
