@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import NamedTuple, TypeVar
 
 import anyio
@@ -110,10 +110,8 @@ class Connection:
     async def note_reconnected(self) -> None:
         """Prepare the server, which may be another one or have lost all, and wake whoever waits for it."""
         if self.prepare is not None:
-            try:
+            with suppress(BusError):  # it is away again, and prepared when it is back
                 await self.prepare()
-            except BusError:
-                return  # it is away again, and prepared when it is back
         self._back.set()
         self._back = anyio.Event()
 
