@@ -1,7 +1,7 @@
 """Does the jobs of other processes: takes their turns, asks a model their questions."""
 
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 import anyio
@@ -33,7 +33,7 @@ from assay.runtime.distributed.wire import (
 )
 from assay.runtime.events import AnyEvent
 from assay.runtime.facade import Runtime
-from assay.runtime.jobs import Job, JobKind, JobQueue
+from assay.runtime.jobs import Job, JobHandler, JobKind, JobQueue
 from assay.runtime.local_turns import LocalTurns
 from assay.stores.records import Namespace, SessionId
 
@@ -68,7 +68,7 @@ class Worker:
         runtime: Over the bank that all processes share.
         model: Answers evaluations.
         likelihood: The same model, where it can tell how likely a given answer is.
-
+        others: Who does jobs of other kinds than turns and evaluations.
         told: Told of each job that has ended.
 
     Attributes:
@@ -81,12 +81,14 @@ class Worker:
         model: ChatModel,
         *,
         likelihood: LikelihoodModel | None = None,
+        others: Mapping[JobKind, JobHandler] | None = None,
         told: Told | None = None,
     ) -> None:
         self.under_way = 0
         self._runtime = runtime
         self._model = model
         self._likelihood = likelihood
+        self._others = others or {}
         self._told = told
         self._kept: OrderedDict[tuple[Namespace, SessionId], LocalTurns] = OrderedDict()
 
@@ -131,6 +133,9 @@ class Worker:
         self.under_way += 1
         began, failure = anyio.current_time(), "cancelled"
         try:
+            if job.kind in self._others:
+                done, failure = await self._others[job.kind](job, send), ""
+                return done
             answer = await (self._turn(job, send) if job.kind == "turn" else self._evaluation(job))
             failure = answer.kind if isinstance(answer, Failed) else ""
             return encode(answer)

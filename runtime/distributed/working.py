@@ -1,6 +1,6 @@
 """Working beside something else: jobs are done as long as a block runs, and none is lost at its end."""
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 
 import anyio
@@ -9,7 +9,7 @@ from assay.errors import ConfigError
 from assay.runtime.distributed.relaying import relaying
 from assay.runtime.distributed.worker import Told, Worker
 from assay.runtime.facade import Runtime
-from assay.runtime.jobs import JobKind, JobQueue
+from assay.runtime.jobs import JobHandler, JobKind, JobQueue
 from assay.runtime.task_groups import first_of, tasks_beside
 
 
@@ -21,6 +21,7 @@ async def working(  # noqa: PLR0913  # what a worker is told
     concurrency: int,
     patience: float,
     hurry: anyio.Event | None = None,
+    others: Mapping[JobKind, JobHandler] | None = None,
     told: Told | None = None,
 ) -> AsyncGenerator[Worker]:
     """Do jobs for the length of the block, and tell of what is written, unless another process does.
@@ -34,6 +35,7 @@ async def working(  # noqa: PLR0913  # what a worker is told
         concurrency: Jobs of each kind at once.
         patience: Seconds the jobs under way have to end.
         hurry: Set, it ends the patience.
+        others: Who does jobs of other kinds than turns and evaluations.
         told: Told of each job that has ended.
 
     Raises:
@@ -42,7 +44,7 @@ async def working(  # noqa: PLR0913  # what a worker is told
     """
     if runtime.jobs is None:
         raise ConfigError("whoever works needs a bus: give --bus nats://...")
-    worker = Worker(runtime, runtime.model, told=told)
+    worker = Worker(runtime, runtime.model, others=others, told=told)
     work = _Work(worker, runtime.jobs, kinds, concurrency)
     async with tasks_beside() as group:
         group.start_soon(work.run, group.cancel_scope)

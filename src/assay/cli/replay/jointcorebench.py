@@ -86,6 +86,10 @@ def jointcorebench(  # noqa: PLR0913, PLR0917  # one parameter per option
     processes: Annotated[
         int | None, typer.Option(min=1, help="Processes to share the work; default: every core.")
     ] = None,
+    bus: Annotated[
+        str | None,
+        typer.Option(help="nats://...: every `assay worker` of this bus shares the work instead."),
+    ] = None,
     markdown: Annotated[
         Path | None, typer.Option(help="Also write the tables to this file.")
     ] = None,
@@ -99,7 +103,13 @@ def jointcorebench(  # noqa: PLR0913, PLR0917  # one parameter per option
     """
     if stage not in STAGES:
         raise nearest("stage", stage, STAGES)
-    exact_only = {"--family": family, "--n": n, "--track": track, "--processes": processes}
+    exact_only = {
+        "--family": family,
+        "--n": n,
+        "--track": track,
+        "--processes": processes,
+        "--bus": bus,
+    }
     model_only = {
         "--model": model,
         "--base-url": base_url,
@@ -124,13 +134,18 @@ def jointcorebench(  # noqa: PLR0913, PLR0917  # one parameter per option
         )
         _model(wanted, markdown, as_json=as_json)
         return
+    if bus is not None and (processes or track):
+        raise ConfigError("--bus shares the whole exact stage: leave --processes and --track out")
     workers = processes or os.cpu_count() or 1
     base = _EXACT_SEED if seed is None else seed
     if track:
         _run_tracks(track, base, workers, markdown, as_json=as_json)
         return
     command = _command(family, n, track, base)
-    report, text = _exact(_points(family, n), base, workers, command)
+    if bus is None:
+        report, text = _exact(_points(family, n), base, workers, command)
+    else:
+        report, text = _exact_over(bus, _points(family, n), base, command)
     _write(markdown, text)
     _show_exact(report, as_json=as_json)
 
@@ -195,6 +210,25 @@ def _exact(
 
     with interruptible(), _progress("conditions", len(points)) as advance:
         report = run_exact(points, base=seed, processes=workers, advance=advance)
+    return report, exact_markdown(report, command)
+
+
+def _exact_over(
+    bus: str, points: Sequence["Coordinates"], seed: int, command: str
+) -> tuple["ExactReport", str]:
+    import anyio  # noqa: PLC0415  # only when it runs
+
+    from assay.runtime.distributed.hub import open_hub  # noqa: PLC0415
+    from assay.runtime.equipment import new_name  # noqa: PLC0415
+    from assay.scenarios.jointcorebench.tables import exact_markdown  # noqa: PLC0415
+    from assay.scenarios.replay_jobs import exact_over  # noqa: PLC0415
+
+    async def run() -> "ExactReport":
+        async with open_hub(bus) as hub:
+            return await exact_over(hub.jobs, points, base=seed, new_id=new_name, advance=advance)
+
+    with interruptible(), _progress("conditions", len(points)) as advance:
+        report = anyio.run(run)
     return report, exact_markdown(report, command)
 
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from assay.runtime.jobs import JobKind
 
 _INTERRUPTED = 130
-_KINDS: "tuple[JobKind, ...]" = ("turn", "evaluation")
+_KINDS: "tuple[JobKind, ...]" = ("turn", "evaluation", "replay")
 
 
 def run(  # noqa: PLR0913  # a command's options
@@ -44,7 +44,9 @@ def run(  # noqa: PLR0913  # a command's options
     ] = None,
     kinds: Annotated[
         list[str] | None,
-        typer.Option(help="What it does: turn or evaluation; repeat for several. Default: both."),
+        typer.Option(
+            help="What it does: turn, evaluation or replay; repeat for several. Default: all."
+        ),
     ] = None,
     config: Annotated[
         Path | None,
@@ -84,7 +86,9 @@ def run(  # noqa: PLR0913  # a command's options
         raise ConfigError("a worker needs the bus its services have: give --bus nats://...")
     wanted: tuple[JobKind, ...] = tuple(kind for kind in _KINDS if not kinds or kind in kinds)
     if unknown := set(kinds or ()) - set(_KINDS):
-        raise ConfigError(f"--kinds: expected turn or evaluation, got {sorted(unknown)[0]!r}")
+        raise ConfigError(
+            f"--kinds: expected turn, evaluation or replay, got {sorted(unknown)[0]!r}"
+        )
     with mismatch_names_the_option():
         stopped_by = anyio.run(work, settings, guard, wanted, as_json)
     if stopped_by is signal.SIGINT:

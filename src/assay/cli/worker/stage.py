@@ -11,6 +11,7 @@ from assay.runtime.distributed.working import working
 from assay.runtime.jobs import JobKind
 from assay.runtime.settings import Settings
 from assay.runtime.task_groups import tasks_beside
+from assay.scenarios.replay_jobs import replay_handler
 
 
 async def work(
@@ -38,6 +39,7 @@ async def work(
                     concurrency=served.jobs,
                     patience=served.stop_seconds,
                     hurry=stopping.hurry,
+                    others={"replay": replay_handler()},
                     told=teller.ended,
                 ):
                     teller.started(settings, kinds)
