@@ -16,7 +16,7 @@ from assay.stores.embeddings import HashingEmbedder
 from assay.stores.postgres.bank import open_postgres_bank
 from assay.stores.records import Namespace, SessionId
 
-from .distributed import PATH, asking, client, process, serve, worker
+from .distributed import KEY, PATH, asking, client, process, serve, worker
 
 
 def events_of(database: str) -> list[str]:
@@ -49,7 +49,8 @@ def test_two_services_and_a_worker_have_one_conversation(
         first = doors[0].post(PATH, json=asking("My cat is called Miso."))
         history = ("My cat is called Miso.", "Good to know.", "What is my cat called?")
         second = doors[1].post(PATH, json=asking(*history, stream=True))
-        inspected = [door.get("/metrics") for door in doors]
+        signed_in = doors[0].post("/inspect/sign-in", data={"key": KEY})
+        inspected = doors[0].get("/inspect/conversation?u=ann&s=one")
         turns = [working.says(), working.says()]
         ended = working.stop()
         said_last = working.says(), working.says()
@@ -67,7 +68,8 @@ def test_two_services_and_a_worker_have_one_conversation(
     ]
     assert "".join(pieces) == "My cat is called Miso."
     assert len(pieces) > 2
-    assert [page.status_code for page in inspected] == [200, 200]
+    assert (signed_in.status_code, inspected.status_code) == (303, 200)
+    assert "What is my cat called?" in inspected.text
     assert [(turn["kind"], turn["failure"]) for turn in turns] == [("turn", ""), ("turn", "")]
     assert [told["event"] for told in said_last] == ["worker.stopping", "worker.stopped"]
     assert (ended, *codes) == (0, 0, 130)
