@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from assay.scenarios.faults_elsewhere import Share
 from assay.scenarios.faults_replay import FaultRow, FaultsConfig
 from assay.scenarios.faults_verifying import VERIFIED
 from assay.scenarios.games_report import figures, markdown, page
@@ -47,12 +48,14 @@ class Replayed(NamedTuple):
         config: What was run.
         identity: The model that answered.
         command: As typed.
+        shares: What each worker did, where workers did it.
     """
 
     rows: Sequence[FaultRow]
     config: FaultsConfig
     identity: str
     command: str
+    shares: Mapping[str, Share] = {}
 
 
 class Verification(NamedTuple):
@@ -83,6 +86,7 @@ def result(replayed: Replayed) -> dict[str, object]:
     """The replay as one JSON object; ``methods`` is empty when no case was verified."""
     config = replayed.config
     played = played_of(replayed)
+    workers = {name: share._asdict() for name, share in replayed.shares.items()}
     methods: Mapping[str, object] = (
         figures(played, concurrency=config.concurrency) if played else {"methods": {}}
     )
@@ -107,6 +111,7 @@ def result(replayed: Replayed) -> dict[str, object]:
         },
         "published": {name: dict(row) for name, row in PUBLISHED.items()},
         "differences": DIFFERENCES,
+        **({"workers": workers} if workers else {}),
     }
 
 

@@ -10,6 +10,7 @@ from assay.runtime.distributed.relaying import relaying
 from assay.runtime.distributed.worker import Told, Worker
 from assay.runtime.facade import Runtime
 from assay.runtime.jobs import JobHandler, JobKind, JobQueue
+from assay.runtime.models.opening import likelihood_of
 from assay.runtime.task_groups import first_of, tasks_beside
 
 
@@ -44,7 +45,9 @@ async def working(  # noqa: PLR0913  # what a worker is told
     """
     if runtime.jobs is None:
         raise ConfigError("whoever works needs a bus: give --bus nats://...")
-    worker = Worker(runtime, runtime.model, others=others, told=told)
+    worker = Worker(
+        runtime, runtime.model, likelihood=likelihood_of(runtime.model), others=others, told=told
+    )
     work = _Work(worker, runtime.jobs, kinds, concurrency)
     async with tasks_beside() as group:
         group.start_soon(work.run, group.cancel_scope)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import anyio.to_thread
 
 from assay.errors import ConfigError
-from assay.guards.protocols import ChatModel
+from assay.guards.protocols import ChatModel, LikelihoodModel
 from assay.runtime.naming import close_names
 from assay.runtime.settings import Settings
 from assay.stores.embeddings import open_embedder
@@ -86,6 +86,20 @@ async def open_model(
                 from assay.runtime.models.script_files import scripted_model  # noqa: PLC0415
 
                 yield await scripted_model(rest)
+
+
+def likelihood_of(model: ChatModel) -> LikelihoodModel | None:
+    """The model itself where it can tell how likely a given answer is."""
+    from assay.runtime.models.cassette import CassetteModel  # noqa: PLC0415
+    from assay.runtime.models.scripted import ScriptedModel  # noqa: PLC0415
+
+    if isinstance(model, CassetteModel | ScriptedModel):
+        return model
+    if model.identity.startswith("local:"):
+        from assay.runtime.models.local import LocalModel  # noqa: PLC0415
+
+        return model if isinstance(model, LocalModel) else None
+    return None
 
 
 @asynccontextmanager

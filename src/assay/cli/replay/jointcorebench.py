@@ -220,8 +220,8 @@ def _exact_over(
 
     from assay.runtime.distributed.hub import open_hub  # noqa: PLC0415
     from assay.runtime.equipment import new_name  # noqa: PLC0415
+    from assay.scenarios.jointcorebench.elsewhere import exact_over  # noqa: PLC0415
     from assay.scenarios.jointcorebench.tables import exact_markdown  # noqa: PLC0415
-    from assay.scenarios.replay_jobs import exact_over  # noqa: PLC0415
 
     async def run() -> "ExactReport":
         async with open_hub(bus) as hub:

@@ -13,7 +13,6 @@ from assay.cli.naming import nearest
 from assay.errors import ConfigError, ScenarioError
 
 if TYPE_CHECKING:
-    from assay.guards.protocols import ChatModel, LikelihoodModel
     from assay.scenarios.faults_cohort import Cohort
     from assay.scenarios.faults_replay import Bench, FaultsConfig
     from assay.scenarios.faults_report import Replayed
@@ -82,6 +81,13 @@ def locomo_faults(  # noqa: PLR0913, PLR0917  # one parameter per option
     seed: Annotated[
         int, typer.Option(min=0, help="Of the choice of cases, prompts, methods and intervals.")
     ] = 7,
+    bus: Annotated[
+        str | None,
+        typer.Option(
+            help="nats://...: every `assay worker` of this bus shares the cases; answers are in "
+            "the cache of their bank."
+        ),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -132,7 +138,7 @@ def locomo_faults(  # noqa: PLR0913, PLR0917  # one parameter per option
     if not cases:
         raise ScenarioError(f"{str(data)!r} holds no natural case of this structure")
     try:
-        replayed = anyio.run(_replayed, config, cohort, cases, out)
+        replayed = anyio.run(_replayed, config, cohort, cases, out, bus)
     except KeyboardInterrupt:
         hint = "" if out is None else "; the same command goes on"
         typer.echo(f"assay: interrupted{hint}", err=True)
@@ -155,12 +161,19 @@ def _methods(asked: Sequence[str] | None) -> tuple[str, ...]:
 
 
 async def _replayed(
-    config: "FaultsConfig", cohort: "Cohort", cases: "Sequence[FaultCase]", out: Path | None
+    config: "FaultsConfig",
+    cohort: "Cohort",
+    cases: "Sequence[FaultCase]",
+    out: Path | None,
+    bus: str | None,
 ) -> "Replayed":
     import msgspec  # noqa: PLC0415
     from rich.console import Console  # noqa: PLC0415
     from rich.progress import Progress  # noqa: PLC0415
 
+    from assay.runtime.distributed.hub import open_hub  # noqa: PLC0415
+    from assay.runtime.equipment import new_name  # noqa: PLC0415
+    from assay.scenarios.faults_elsewhere import Share, replay_over  # noqa: PLC0415
     from assay.scenarios.faults_folder import FaultsFolder  # noqa: PLC0415
     from assay.scenarios.faults_replay import FaultRow, replay  # noqa: PLC0415
     from assay.scenarios.faults_report import Replayed  # noqa: PLC0415
@@ -175,20 +188,41 @@ async def _replayed(
         with bar:
             task = bar.add_task("cases", total=len(cases))
             verified = 0
+            shares: dict[str, Share] = {}
 
             def watch(row: FaultRow) -> None:
                 nonlocal verified
                 verified += row.verdict == VERIFIED
                 bar.update(task, advance=1, description=f"{verified} verified, {row.structure}")
 
-            rows = await replay(folder, cohort, cases, config, bench, watch=watch)
-    return Replayed(rows, config, bench.model.identity, shlex.join(["assay", *sys.argv[1:]]))
+            if bus is None:
+                rows = await replay(folder, cohort, cases, config, bench, watch=watch)
+            else:
+                async with open_hub(bus) as hub:
+                    rows, shares = await replay_over(
+                        hub.jobs,
+                        folder,
+                        cohort,
+                        cases,
+                        config,
+                        identity=bench.model.identity,
+                        new_id=new_name,
+                        watch=watch,
+                    )
+    command = shlex.join(["assay", *_without_password(sys.argv[1:], bus)])
+    return Replayed(rows, config, bench.model.identity, command, shares)
+
+
+def _without_password(words: Sequence[str], bus: str | None) -> list[str]:
+    from assay.runtime.nats.address import masked  # noqa: PLC0415
+
+    return [word if bus is None else word.replace(bus, masked(bus)) for word in words]
 
 
 @asynccontextmanager
 async def _open_bench(config: "FaultsConfig") -> "AsyncGenerator[Bench]":
     from assay.runtime.clock import SystemClock  # noqa: PLC0415
-    from assay.runtime.models.opening import open_model  # noqa: PLC0415
+    from assay.runtime.models.opening import likelihood_of, open_model  # noqa: PLC0415
     from assay.runtime.paths import cache_path  # noqa: PLC0415
     from assay.scenarios.faults_replay import Bench  # noqa: PLC0415
     from assay.stores.cache_file import open_cache  # noqa: PLC0415
@@ -199,7 +233,7 @@ async def _open_bench(config: "FaultsConfig") -> "AsyncGenerator[Bench]":
         model = await stack.enter_async_context(
             open_model(config.model, settings=config.settings, base_url=config.base_url)
         )
-        likelihood = _likelihood(model)
+        likelihood = likelihood_of(model)
         if likelihood is None and config.utility != "answer":
             raise ConfigError(f"model {config.model!r} gives no likelihoods; pass --utility answer")
         cache = await stack.enter_async_context(open_cache(cache_path()))
@@ -210,20 +244,6 @@ async def _open_bench(config: "FaultsConfig") -> "AsyncGenerator[Bench]":
             cache=cache,
             clock=SystemClock(),
         )
-
-
-def _likelihood(model: "ChatModel") -> "LikelihoodModel | None":
-    """The model itself where it can tell how likely a given answer is."""
-    from assay.runtime.models.cassette import CassetteModel  # noqa: PLC0415
-    from assay.runtime.models.scripted import ScriptedModel  # noqa: PLC0415
-
-    if isinstance(model, CassetteModel | ScriptedModel):
-        return model
-    if model.identity.startswith("local:"):
-        from assay.runtime.models.local import LocalModel  # noqa: PLC0415
-
-        return model if isinstance(model, LocalModel) else None
-    return None
 
 
 def _show(replayed: "Replayed", out: Path | None, *, as_json: bool) -> None:
@@ -269,6 +289,14 @@ def _print_tables(replayed: "Replayed", out: Path | None) -> None:
         title = f"All verified cases, {config.protocol} protocol"
         head = ["method", *(_SHORT.get(key, column.lower()) for key, column, _ in SHOWN)]
         console.print(FigureTable(title=title, head=head, rows=rows))
+    if replayed.shares:
+        shares = Table("worker", "cases", "evaluations", "live", "cached", title="By workers")
+        for worker, share in replayed.shares.items():
+            cached = share.evaluations - share.live
+            shares.add_row(
+                worker, *map(str, share), f"{cached} ({cached / (share.evaluations or 1):.0%})"
+            )
+        console.print(shares)
     console.print(f"model {replayed.identity}, utility {config.utility}, seed {config.seed}")
     if out is not None:
         console.print(f"report: {out / 'report.html'}", highlight=False, soft_wrap=True)

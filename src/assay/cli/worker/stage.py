@@ -39,7 +39,7 @@ async def work(
                     concurrency=served.jobs,
                     patience=served.stop_seconds,
                     hurry=stopping.hurry,
-                    others={"replay": replay_handler()},
+                    others={"replay": replay_handler(runtime)},
                     told=teller.ended,
                 ):
                     teller.started(settings, kinds)
