@@ -5,6 +5,7 @@ from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 import anyio
 
+from assay.errors import AssayError, BusError, StoreError
 from assay.stores.records import Namespace
 
 JobKind: TypeAlias = Literal["turn", "evaluation", "replay"]
@@ -50,6 +51,13 @@ JobHandler: TypeAlias = Callable[[Job, Callable[[bytes], None]], Awaitable[bytes
 It may run again for a job that is done, and at the same time as another try whose process is cut
 off, so it keeps what it writes by the job's id.
 """
+
+
+AWAY: tuple[type[AssayError], ...] = (StoreError, BusError)
+"""What a handler raises when a server it needs is away, or a session changed hands: no fault of the job."""
+
+PATIENCE = 2
+"""A job that failed with one of ``AWAY`` has so many times the tries of one that failed by itself."""
 
 
 class JobQueue(Protocol):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import anyio
 
 from assay.errors import BusError, JobFailed
-from assay.runtime.jobs import Job, JobHandler, JobKind, Piece, PieceSink
+from assay.runtime.jobs import AWAY, PATIENCE, Job, JobHandler, JobKind, Piece, PieceSink
 from assay.runtime.task_groups import first_of
 
 TRIES = 5
@@ -113,13 +113,13 @@ class LocalQueue:
             raise
 
     def _failed(self, ticket: _Ticket, error: Exception) -> None:
-        if ticket.tries < TRIES:
+        if ticket.tries < (TRIES * PATIENCE if isinstance(error, AWAY) else TRIES):
             self._hand_back(ticket)
             return
         self.put_aside.append(ticket.job)
         kind = type(error).__name__
         ticket.failure = JobFailed(
-            f"the {ticket.job.kind} job {ticket.job.id!r} failed {TRIES} times and was put aside: "
+            f"the {ticket.job.kind} job {ticket.job.id!r} failed {ticket.tries} times and was put aside: "
             f"{kind}: {error}",
             kind=kind,
         )

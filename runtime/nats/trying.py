@@ -9,7 +9,7 @@ from typing import NamedTuple
 import anyio
 
 from assay.errors import BusError
-from assay.runtime.jobs import Job, JobHandler
+from assay.runtime.jobs import AWAY, PATIENCE, Job, JobHandler
 from assay.runtime.nats.answers import TRY, keep_answer, kept_answer, piece_of
 from assay.runtime.nats.connection import BusClosed, Connection, MessageTooLarge
 from assay.runtime.nats.messages import Answer, Failure, Letter, body_of, encode
@@ -22,8 +22,18 @@ WITHDRAWN = b"+TERM"
 _LONGEST_PAUSE = 30.0
 _MESSAGE_LENGTH = 1_000
 _BEATS = 3
-_LOST = 2
-"""A job whose tries have no end is given up after so many times the tries of one that fails."""
+
+
+class _Failed(NamedTuple):
+    """A try that failed.
+
+    Attributes:
+        failure: With what.
+        tries: How often the job is tried before it is given up.
+    """
+
+    failure: Failure
+    tries: int
 
 
 class Try(NamedTuple):
@@ -57,10 +67,10 @@ class Try(NamedTuple):
     async def _fate(self, handler: JobHandler) -> bytes:
         if self.attempt > 1 and await kept_answer(self.connection, self.job) is not None:
             return DONE
-        if self.attempt > self.limits.tries * _LOST:
+        if self.attempt > self.limits.tries * PATIENCE:
             lost = f"it was taken {self.attempt - 1} times, and no try came to an end"
             return await self._given_up(Failure(kind="WorkerLost", message=lost))
-        outcome: Answer | Failure | None = None
+        outcome: Answer | _Failed | None = None
         with self.scope:
             outcome = await self._outcome(handler)
         match outcome:
@@ -68,27 +78,33 @@ class Try(NamedTuple):
                 return WITHDRAWN
             case Answer():
                 return await self._answered(outcome)
-            case Failure():
+            case _Failed():
                 return await self._failed(outcome)
 
-    async def _outcome(self, handler: JobHandler) -> Answer | Failure:
+    async def _outcome(self, handler: JobHandler) -> Answer | _Failed:
         async with self._signs_of_life(), self._pieces() as send:
             try:
                 return Answer(data=await handler(self.job, send))
+            except AWAY as error:
+                return self._failure(error, self.limits.tries * PATIENCE)
             except Exception as error:  # noqa: BLE001  # a failing handler is a failed try
-                return Failure(kind=type(error).__name__, message=str(error)[:_MESSAGE_LENGTH])
+                return self._failure(error, self.limits.tries)
+
+    def _failure(self, error: Exception, tries: int) -> _Failed:
+        message = str(error)[:_MESSAGE_LENGTH]
+        return _Failed(Failure(kind=type(error).__name__, message=message), tries)
 
     async def _answered(self, answer: Answer) -> bytes:
         try:
             await keep_answer(self.connection, self.job, answer)
         except MessageTooLarge as error:
-            return await self._failed(Failure(kind=type(error).__name__, message=str(error)))
+            return await self._failed(self._failure(error, self.limits.tries))
         return DONE
 
-    async def _failed(self, failure: Failure) -> bytes:
-        if self.attempt < self.limits.tries:
+    async def _failed(self, failed: _Failed) -> bytes:
+        if self.attempt < failed.tries:
             return self._later()
-        return await self._given_up(failure)
+        return await self._given_up(failed.failure)
 
     async def _given_up(self, failure: Failure) -> bytes:
         """Among the dead letters, and answered with what it failed with."""

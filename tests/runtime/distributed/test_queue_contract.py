@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, Callable
 import anyio
 import pytest
 
-from assay.errors import BusError, JobFailed
+from assay.errors import BusError, JobFailed, LeaseLost
 from assay.runtime.distributed.local_queue import LocalQueue
 from assay.runtime.jobs import Job, JobHandler, JobKind, JobQueue, Piece
 from assay.runtime.nats.queue import NatsQueue
@@ -90,6 +90,23 @@ async def test_a_job_that_failed_once_is_tried_again(queue: JobQueue) -> None:
 
         group.cancel_scope.cancel()
     assert tries == ["flaky", "flaky"]
+
+
+async def test_a_job_is_not_given_up_as_soon_while_a_server_is_away(queue: JobQueue) -> None:
+    tries: list[str] = []
+
+    async def in_an_outage(job: Job, send: Callable[[bytes], None]) -> bytes:
+        tries.append(job.id)
+        if len(tries) <= 6:
+            raise LeaseLost("the session changed hands")
+        return b"done"
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(work, queue, in_an_outage)
+
+        assert await queue.submit(job("patient"), deadline=EVER) == b"done"
+
+        group.cancel_scope.cancel()
 
 
 async def test_a_job_that_always_fails_says_why(queue: JobQueue) -> None:
