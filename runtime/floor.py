@@ -123,7 +123,7 @@ class Floor:
             )
 
     async def _acquired(self, leases: Leases) -> Lease:
-        wait = _FIRST_WAIT
+        lease, wait = None, _FIRST_WAIT
         while True:
             with anyio.CancelScope(shield=True):  # cut off in the middle it might be had by nobody
                 lease = await leases.acquire(

@@ -328,10 +328,10 @@ async def test_a_worker_that_stops_leaves_its_turn_to_another(open_place: OpenPl
                 while not replies:
                     await anyio.wait_all_tasks_blocked()
             second.cancel_scope.cancel()
-        kinds = [type(event) for event in await journal_of(bank)]
 
-    assert kinds.count(MessageReceived) == 1
-    assert TurnCancelled not in kinds
+        kinds = [type(event) for event in await journal_of(bank)]
+        assert kinds.count(MessageReceived) == 1
+        assert TurnCancelled not in kinds
 
 
 async def ask(door: Runtime, replies: list[Reply]) -> None:
