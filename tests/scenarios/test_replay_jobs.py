@@ -3,10 +3,11 @@
 import json
 import subprocess
 import sys
-from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import anyio
 import msgspec
@@ -27,10 +28,9 @@ from assay.scenarios.jointcorebench.elsewhere import exact_over
 from assay.scenarios.jointcorebench.exact import run_exact
 from assay.scenarios.replay_jobs import replay_handler
 
-from .support_faults import bench_of, config_of, misled, write_benchmark
+from .support_faults import FACTS, bench_of, config_of, misled, write_benchmark
 
 ASSAY = Path(sys.executable).with_name("assay")
-SLICE = ("--family", "redundant_or", "--n", "8")
 
 
 def small_slice() -> list[Coordinates]:
@@ -128,8 +128,23 @@ async def test_a_worker_with_another_model_refuses_the_case(tmp_path: Path) -> N
 
 
 def printed(*arguments: str) -> str:
-    command = [str(ASSAY), "replay", "jointcorebench", *SLICE, *arguments]
+    command = [str(ASSAY), "replay", *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout  # noqa: S603 - our own
+
+
+@contextmanager
+def worker(bank: str, bus: str, model: str = "scripted") -> Generator[list[dict[str, Any]]]:
+    """A worker process for the block; gives what it has said, once the block has ended."""
+    said: list[dict[str, Any]] = []
+    places = ("--bank", bank, "--bus", bus, "--embedder", "hashing")
+    command = [str(ASSAY), "worker", *places, "--model", model, "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603 - our own
+        try:
+            yield said
+        finally:
+            process.terminate()
+            lines, _ = process.communicate()
+    said += map(json.loads, lines.splitlines())
 
 
 @pytest.mark.slow
@@ -138,14 +153,39 @@ def test_a_worker_over_nats_prints_the_same_tables_to_the_byte(
     nats_url: str, fresh_database: FreshDatabase, tmp_path: Path
 ) -> None:
     here, elsewhere = tmp_path / "here.md", tmp_path / "elsewhere.md"
-    places = ("--bank", fresh_database(), "--bus", nats_url, "--embedder", "hashing")
-    command = [str(ASSAY), "worker", *places, "--model", "scripted", "--json"]
+    command = ("jointcorebench", "--family", "redundant_or", "--n", "8", "--markdown")
 
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as worker:  # noqa: S603 - our own
-        by_workers = printed("--bus", nats_url, "--markdown", str(elsewhere))
-        worker.terminate()
-        said, _ = worker.communicate()
+    with worker(fresh_database(), nats_url) as said:
+        by_workers = printed(*command, str(elsewhere), "--bus", nats_url)
 
-    assert by_workers == printed("--processes", "1", "--markdown", str(here))
+    assert by_workers == printed(*command, str(here), "--processes", "1")
     assert elsewhere.read_bytes() == here.read_bytes()
-    assert "replay" in {json.loads(line).get("kind") for line in said.splitlines()}
+    assert "replay" in {event.get("kind") for event in said}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(120)
+def test_fault_cases_over_nats_have_the_figures_of_one_machine_and_a_shared_cache(
+    nats_url: str, fresh_database: FreshDatabase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home"))
+    script = tmp_path / "script.jsonl"
+    rules = (
+        {"question": name, "prompt": f"a {thing}", "reply": f"a {thing}"}
+        for name, right, wrong in FACTS
+        for thing in (wrong, right)
+    )
+    script.write_text("".join(json.dumps(rule) + "\n" for rule in rules))
+    model, data = f"scripted:{script}", str(write_benchmark(tmp_path / "data"))
+    command = ("locomo-faults", "--data", data, "--model", model, "--utility", "answer", "--json")
+
+    with worker(bank := fresh_database(), nats_url, model):
+        first = json.loads(printed(*command, "--bus", nats_url))
+    with worker(bank, nats_url, model):
+        second = json.loads(printed(*command, "--bus", nats_url))
+
+    here = json.loads(printed(*command))
+    assert first["methods"] == second["methods"] == here["methods"]
+    assert first["by_structure"] == here["by_structure"]
+    assert first["spent"]["live"] == here["spent"]["live"] > 0
+    assert [share["live"] for share in second["workers"].values()] == [0]
