@@ -326,7 +326,7 @@ async def replayed(options: Options) -> Outcome:
         left = {script.user: await left_of(runtime, script.user) for script in users}
         dead = await stage.put_aside()
         unplanned = sum(worker.unplanned for worker in stage.workers)
-        if unplanned or replay.failures:
+        if replay.failures:
             print(stage.logs(), file=sys.stderr)
     return Outcome(
         ways=stage.ways.kind,
@@ -445,9 +445,11 @@ def show(outcome: Outcome, console: Console) -> None:
 
 def as_json(outcome: Outcome) -> dict[str, Any]:
     """All figures, recovery times in seconds."""
+    every = [seconds for hits in outcome.recoveries.values() for seconds in hits]
     recovery = {
         name: dict(zip(("p50", "p99", "max"), np.percentile(hits, [50, 99, 100]), strict=True))
-        for name, hits in outcome.recoveries.items()
+        for name, hits in {**outcome.recoveries, "all": every}.items()
+        if hits
     }
     return {
         **outcome._asdict(),

@@ -49,7 +49,7 @@ def left(
 
 @pytest.mark.timeout(90)
 def test_a_worker_killed_at_each_step_of_a_turn_loses_and_doubles_nothing() -> None:
-    sizes = ("--turns", 26, "--users", 3, "--lease", 0.5)
+    sizes = ("--turns", 26, "--users", 13, "--jobs", 1, "--lease", 0.5)
 
     outcome = printed("faults.py", "--phases", "--workers", 1, *sizes)
 
