@@ -62,6 +62,7 @@ class Case(NamedTuple):
         rounds: Model calls of a turn, one after another.
         worker_cpu_s: Processor time of all workers, a turn.
         database_cpu_s: Of PostgreSQL, a turn.
+        caller_cpu_s: Of the process that asks, a turn; 0 where it is the worker.
     """
 
     workers: int
@@ -75,13 +76,15 @@ class Case(NamedTuple):
     rounds: float
     worker_cpu_s: float
     database_cpu_s: float
+    caller_cpu_s: float
 
 
 class Burnt(NamedTuple):
-    """Processor seconds of workers and of the database."""
+    """Processor seconds of workers, of the database, and of who asks."""
 
     workers: float
     database: float
+    caller: float
 
 
 class Talk:
@@ -169,15 +172,16 @@ async def measured(runtime: Runtime, options: Options, stage: Stage | None) -> C
         rounds=talk.rounds / turns,
         worker_cpu_s=(after.workers - before.workers) / turns,
         database_cpu_s=(after.database - before.database) / turns,
+        caller_cpu_s=(after.caller - before.caller) / turns,
     )
 
 
 def burnt(stage: Stage | None) -> Burnt:
     """What was burnt so far; the embedded run is its own worker."""
     if stage is None:
-        return Burnt(time.process_time(), 0.0)
+        return Burnt(time.process_time(), 0.0, 0.0)
     workers = sum(cpu_seconds(worker.pid) for worker in stage.workers)
-    return Burnt(workers, cpu_seconds(stage.database_pid))
+    return Burnt(workers, cpu_seconds(stage.database_pid), time.process_time())
 
 
 def plan(case: Case, options: Options) -> dict[str, Any]:
@@ -205,25 +209,26 @@ def table(cases: Sequence[Case], options: Options) -> Table:
     """All cases, each beside the first, the embedded run."""
     title = f"{options.sessions} sessions of {options.turns} turns, {options.model_ms:g} ms a call"
     shown = Table(title=f"{title}, {options.jobs} turns a worker at once")
-    for column in (
-        *("workers", "sessions/s", "turns/s", "p50 s", "p99 s", "rounds a turn"),
-        *("worker CPU ms", "database CPU ms", "turns/s : embedded", "p50 : embedded"),
-    ):
+    columns = ("workers", "sess/s", "turns/s", "p50 s", "p99 s", "rounds", "CPU ms")
+    for column in (*columns, "x turns/s", "x p50"):
         shown.add_column(column, justify="right")
     first = cases[0]
     for case in cases:
+        spent = (case.worker_cpu_s, case.database_cpu_s, case.caller_cpu_s)
         shown.add_row(
-            str(case.workers or "embedded"),
+            str(case.workers or "-"),
             f"{case.sessions_per_s:.2f}",
             f"{case.turns_per_s:.1f}",
             f"{case.p50:.3f}",
             f"{case.p99:.3f}",
             f"{case.rounds:.2f}",
-            f"{1000 * case.worker_cpu_s:.1f}",
-            f"{1000 * case.database_cpu_s:.1f}",
+            "+".join(f"{1000 * seconds:.0f}" for seconds in spent if seconds),
             f"{case.turns_per_s / first.turns_per_s:.2f}",
             f"{case.p50 / first.p50:.2f}",
         )
+    shown.caption = (
+        "- is the embedded run, x how many times it. CPU of a turn: workers + database + who asks"
+    )
     return shown
 
 
