@@ -209,7 +209,7 @@ def table(cases: Sequence[Case], options: Options) -> Table:
     """All cases, each beside the first, the embedded run."""
     title = f"{options.sessions} sessions of {options.turns} turns, {options.model_ms:g} ms a call"
     shown = Table(title=f"{title}, {options.jobs} turns a worker at once")
-    columns = ("workers", "sess/s", "turns/s", "p50 s", "p99 s", "rounds", "CPU ms")
+    columns = ("workers", "sess/s", "turns/s", "p50 s", "p99 s", "CPU ms")
     for column in (*columns, "x turns/s", "x p50"):
         shown.add_column(column, justify="right")
     first = cases[0]
@@ -221,7 +221,6 @@ def table(cases: Sequence[Case], options: Options) -> Table:
             f"{case.turns_per_s:.1f}",
             f"{case.p50:.3f}",
             f"{case.p99:.3f}",
-            f"{case.rounds:.2f}",
             "+".join(f"{1000 * seconds:.0f}" for seconds in spent if seconds),
             f"{case.turns_per_s / first.turns_per_s:.2f}",
             f"{case.p50 / first.p50:.2f}",
