@@ -142,7 +142,9 @@ async def main(arguments: argparse.Namespace) -> None:
     print(f"event through a bus in one process   {local:8.1f} us")
     print(f"event through a bus over JetStream   {over:8.1f} us")
     print(f"empty job, there and back       p50  {p50:8.2f} ms   p99 {p99:.2f} ms")
-    print(f"empty jobs, 32 callers, 8 slots      {rate:8.0f} a second, {burnt:.2f} ms of Python each")
+    print(
+        f"empty jobs, 32 callers, 8 slots      {rate:8.0f} a second, {burnt:.2f} ms of Python each"
+    )
     print(f"news of journal entries              {told:8.0f} a second")
 
 
