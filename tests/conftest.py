@@ -8,10 +8,10 @@ import pytest
 from hypothesis import settings
 
 from .nats_servers import nats_server, nats_url
-from .servers import _shared_database, clean_database, fresh_database, postgres_server
+from .servers import shared_database, clean_database, fresh_database, postgres_server
 
 __all__ = [
-    "_shared_database",
+    "shared_database",
     "clean_database",
     "fresh_database",
     "nats_server",

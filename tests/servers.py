@@ -160,14 +160,14 @@ def fresh_database(postgres_server: PostgresServer) -> Iterator[FreshDatabase]:
 
 
 @pytest.fixture(scope="session")
-def _shared_database(postgres_server: PostgresServer) -> str:
+def shared_database(postgres_server: PostgresServer) -> str:
     return postgres_server.fresh_database()
 
 
 @pytest.fixture
-def clean_database(postgres_server: PostgresServer, _shared_database: str) -> str:
+def clean_database(postgres_server: PostgresServer, shared_database: str) -> str:
     """The URL of a database without a row, as long as the test is the only one that uses it."""
-    name = _shared_database.rpartition("/")[2]
+    name = shared_database.rpartition("/")[2]
     postgres_server.empty(name)
     return postgres_server.socket_url(name)
 
