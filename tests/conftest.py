@@ -8,15 +8,15 @@ import pytest
 from hypothesis import settings
 
 from .nats_servers import nats_server, nats_url
-from .servers import shared_database, clean_database, fresh_database, postgres_server
+from .servers import clean_database, fresh_database, postgres_server, shared_database
 
 __all__ = [
-    "shared_database",
     "clean_database",
     "fresh_database",
     "nats_server",
     "nats_url",
     "postgres_server",
+    "shared_database",
 ]
 
 # How long an example takes says more about the machine than about the code.
