@@ -301,6 +301,7 @@ class Options(NamedTuple):
     lease: float
     phases: bool
     proxies: bool
+    evaluations: str
 
 
 async def replayed(options: Options) -> Outcome:
@@ -349,6 +350,7 @@ async def _playing(
     options: Options, settings: Settings
 ) -> AsyncGenerator[tuple[Stage, Replay, Runtime]]:
     toml = (
+        f'[serve]\nevaluations = "{options.evaluations}"\n'
         f"[turn]\nlease_seconds = {settings.turn.lease_seconds}\n"
         f"[guard]\nseconds = {settings.guard.seconds}\n"
     )
@@ -473,6 +475,9 @@ def parsed() -> tuple[Options, bool]:
     parser.add_argument("--lease", type=float, default=2.0, help="turn.lease_seconds")
     parser.add_argument("--phases", action="store_true", help="kill a worker at each step, once")
     parser.add_argument("--proxies", action="store_true", help="no network namespaces")
+    parser.add_argument(
+        "--evaluations", choices=("here", "queue"), default="here", help="where guards experiment"
+    )
     parser.add_argument("--json", action="store_true")
     given = vars(parser.parse_args())
     wants_json = given.pop("json")
