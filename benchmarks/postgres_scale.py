@@ -27,7 +27,7 @@ from servers import running_postgres
 from assay.runtime.clock import SystemClock
 from assay.stores.embeddings import HashingEmbedder
 from assay.stores.postgres.bank import open_postgres_bank
-from assay.stores.postgres.connection import Connection
+from assay.stores.postgres.connection import SETTINGS, Connection
 from assay.stores.postgres.database import Postgres
 from assay.stores.postgres.hnsw import build
 from assay.stores.protocols import Bank, Embedder
@@ -165,9 +165,10 @@ async def disk(connection: Connection) -> int:
 
 
 NUMBER = "SELECT number FROM namespaces WHERE name = $1"
+_HNSW = ("hnsw.iterative_scan", "hnsw.ef_search")
 ARMS = {
     "no_iteration": "SET hnsw.iterative_scan = off; SET hnsw.ef_search = 40",
-    "as_the_bank": "RESET hnsw.iterative_scan; RESET hnsw.ef_search",
+    "as_the_bank": "; ".join(f"SET {name} = {SETTINGS[name]}" for name in _HNSW),
 }
 """pgvector's defaults, and what the bank's own connections say."""
 GLOBAL_INDEX = (

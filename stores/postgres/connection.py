@@ -23,7 +23,7 @@ _CLOSE_SECONDS = 2.0
 
 _NAMED = {"application_name": "assay"}
 
-_SETTINGS = {
+SETTINGS = {
     "default_transaction_isolation": "read committed",
     "jit": "off",
     # Past its first candidates an HNSW index goes on until the limit is reached.
@@ -35,6 +35,7 @@ _SETTINGS = {
     "tcp_keepalives_interval": "5",
     "tcp_keepalives_count": "3",
 }
+"""What every connection of a bank says at its beginning."""
 
 _WATCHING = {
     "TCP_KEEPIDLE": 5,
@@ -183,7 +184,7 @@ async def connected(url: str) -> AsyncGenerator[Connection]:
 
 async def _set_up(connection: Any) -> None:  # noqa: ANN401 - the driver is untyped
     _watch(connection._transport.get_extra_info("socket"))  # noqa: SLF001 - no public way
-    _, schema = await connection.fetchrow(_SET_UP, list(_SETTINGS), list(_SETTINGS.values()))
+    _, schema = await connection.fetchrow(_SET_UP, list(SETTINGS), list(SETTINGS.values()))
     if schema is not None:
         await connection.set_type_codec(
             "vector", schema=schema, encoder=_as_it_is, decoder=_as_it_is, format="binary"
