@@ -79,8 +79,7 @@ async def _whole(service: Service, turn: Turn, request: Request) -> Response:
 async def _streamed(
     service: Service, turn: Turn, chat: ChatRequest, request: Request
 ) -> StreamingResponse:
-    with anyio.move_on_after(HEAD_SECONDS):
-        await _or_gone(turn, request, first=True)
+    await _or_gone(turn, request, first=True)
     if turn.error is not None:
         raise turn.error
     with_usage = bool(chat.stream_options and chat.stream_options.include_usage)
@@ -106,7 +105,7 @@ async def _events(turn: Turn, chunks: Chunks, *, with_usage: bool) -> AsyncGener
 
 
 async def _or_gone(turn: Turn, request: Request, *, first: bool) -> None:
-    """Wait for the first piece or for the end; a client that goes away meanwhile drops the turn."""
+    """Wait for the first piece, a while, or for the end; a client that goes away drops the turn."""
 
     async def watch() -> None:
         await until_gone(request)
@@ -115,11 +114,17 @@ async def _or_gone(turn: Turn, request: Request, *, first: bool) -> None:
     async with anyio.create_task_group() as group:
         group.start_soon(watch)
         try:
-            await (turn.first() if first else _quietly_over(turn))
+            await (_first_or_late(turn) if first else _quietly_over(turn))
         except BaseException:
             turn.drop()
             raise
         group.cancel_scope.cancel()
+
+
+async def _first_or_late(turn: Turn) -> None:
+    # In here, so that a first piece that is late is not taken for a client that went away.
+    with anyio.move_on_after(HEAD_SECONDS):
+        await turn.first()
 
 
 async def _quietly_over(turn: Turn) -> None:

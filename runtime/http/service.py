@@ -1,10 +1,11 @@
 """The open service: a runtime, whose keys open it, and the turns that go through it."""
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping
 from contextlib import (
     AbstractAsyncContextManager,
     AbstractContextManager,
     asynccontextmanager,
+    contextmanager,
     nullcontext,
 )
 from weakref import WeakValueDictionary
@@ -62,6 +63,7 @@ class Service:
         self.is_stopping = False
         self._keys = keys
         self._newsroom = Newsroom()
+        self._stops: set[Callable[[], None]] = set()
         self._locks: WeakValueDictionary[Namespace, anyio.Lock] = WeakValueDictionary()
 
     def tenant_of(self, key: str) -> str | None:
@@ -97,6 +99,20 @@ class Service:
         namespace = namespace_in(stream)
         if namespace is not None:
             self.tell(tenant_user_of(namespace).tenant, namespace)
+
+    @contextmanager
+    def under_way(self, stop: Callable[[], None]) -> Generator[None]:
+        """A turn runs for the length of the block; ``stop`` ends it."""
+        self._stops.add(stop)
+        try:
+            yield
+        finally:
+            self._stops.discard(stop)
+
+    def end_turns(self) -> None:
+        """End the turns that have no reply yet; their clients are told to try again."""
+        for stop in tuple(self._stops):
+            stop()
 
     def in_order(self, namespace: Namespace) -> anyio.Lock:
         """Held by the turn of a user that runs: two at once would not know of one another."""

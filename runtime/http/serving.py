@@ -7,6 +7,7 @@ import signal
 import socket
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from math import ceil
 from typing import Any
 
 import anyio
@@ -25,6 +26,10 @@ MOST_CONNECTIONS = 4096
 """Connections at once; more are answered 503."""
 
 KEEP_ALIVE_SECONDS = 30
+
+LAST_WORDS_SECONDS = 2
+"""Time to tell the clients of turns that could not be waited for."""
+
 HEADER_BYTES = 32_768
 
 
@@ -75,7 +80,13 @@ async def listen(
     server = _Server(_config(app, service.settings), tell_started=started)
     stopped_by: signal.Signals | None = None
 
+    async def end_turns() -> None:
+        await anyio.sleep(service.settings.stop_seconds)
+        service.end_turns()
+
     def end() -> None:
+        if not service.is_stopping:
+            group.start_soon(end_turns)
         service.is_stopping = server.should_exit = True
         sse_starlette.sse.AppStatus.should_exit = True  # ends the inspector's streams
 
@@ -113,7 +124,7 @@ def _config(app: ASGIApp, settings: ServeSettings) -> uvicorn.Config:
         server_header=False,
         limit_concurrency=MOST_CONNECTIONS,
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
-        timeout_graceful_shutdown=int(max(1, settings.stop_seconds)),
+        timeout_graceful_shutdown=ceil(settings.stop_seconds) + LAST_WORDS_SECONDS,
         h11_max_incomplete_event_size=HEADER_BYTES,
         proxy_headers=False,
     )

@@ -4,7 +4,6 @@ A client that goes away before the reply is there ends the turn, and nothing of 
 Once the reply is there, the turn ends on its own: what it leaves behind is written whole.
 """
 
-import logging
 from collections import deque
 from collections.abc import AsyncGenerator
 from dataclasses import replace
@@ -16,7 +15,14 @@ from assay.errors import AssayError
 from assay.runtime.commands import ToolResult
 from assay.runtime.events import AnyEvent, MessageReceived, ReplyProduced, ToolResultsReceived
 from assay.runtime.http.asking import Asked
-from assay.runtime.http.errors import ApiError, api_error, internal_error, log_broken
+from assay.runtime.http.errors import (
+    ApiError,
+    api_error,
+    internal_error,
+    log_broken,
+    log_failed,
+    stopping,
+)
 from assay.runtime.http.gate import RETRY_SECONDS, overloaded
 from assay.runtime.http.service import Service
 from assay.runtime.http.sessions import OpenSession
@@ -27,7 +33,6 @@ from assay.stores.records import Namespace
 MOST_OF_ONE_USER = 16
 """Requests of one user that may wait for one another."""
 
-_log = logging.getLogger("assay.http")
 _tracer = trace.get_tracer("assay")
 
 
@@ -72,6 +77,12 @@ class Turn:
             self._service.metrics.dropped.inc()
             self._scope.cancel()
 
+    def stop(self) -> None:
+        """The service stops, and waits for it no longer; once the reply is there, it goes on."""
+        if not self._is_over and not self._is_replied:
+            self.error = stopping()
+            self._scope.cancel()
+
     async def first(self) -> None:
         """Wait until there is a piece of the reply, or it is over."""
         while not self._pieces and not self._is_over:
@@ -108,14 +119,14 @@ class Turn:
 
     async def _run(self) -> None:
         try:
-            with self._scope:
+            with self._service.under_way(self.stop), self._scope:
                 await self._traced()
         except ApiError as error:
             self.error = error
         except (AssayError, ValueError) as error:
             self.error = api_error(error)
             if self.error.status >= 500:  # noqa: PLR2004  # the service's fault, not the client's
-                _log.warning("request.failed", extra={"kind": type(error).__name__})
+                log_failed(error)
         except Exception as error:  # noqa: BLE001  # one request must not end the service
             log_broken(error)
             self.error = internal_error()

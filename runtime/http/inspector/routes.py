@@ -14,7 +14,8 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from assay.errors import AssayError, ConfigError, RecordNotFound
+from assay.errors import AssayError, ConfigError, RecordNotFound, StoreCorrupt
+from assay.runtime.http.errors import is_away, log_failed
 from assay.runtime.http.inspector.desk import Desk
 from assay.runtime.http.inspector.doors import Door, FormRefused, Visitor, form_of
 from assay.runtime.http.inspector.live import news_response
@@ -26,6 +27,10 @@ PATH: Final = "/inspect"
 
 USERS_SHOWN: Final = 60
 """Users on the first page; the search finds the others."""
+
+AWAY: Final = "The memory behind this service cannot be used now. Try again in a moment."
+
+DAMAGED: Final = "The memory behind this service is damaged. Its log tells more."
 
 CHOICES: Final = (
     ("", "all"),
@@ -116,15 +121,13 @@ class Inspector:
                 return self._ask_key(status=401)
             try:
                 return await show(request, visitor)
-            except RecordNotFound as error:
-                problem = f"There is no record {error.record_id!r} here, or it was erased."
-                return self._problem("Nothing here", problem, request, visitor, status=404)
             except FormRefused as error:
                 return self._problem("Not done", str(error), request, visitor, status=403)
-            except ConfigError as error:
-                return self._problem("Nothing here", str(error), request, visitor, status=404)
             except (AssayError, ValueError) as error:
-                return self._problem("Not done", str(error), request, visitor, status=400)
+                title, problem, status = _refusal(error)
+                if status >= 500:  # noqa: PLR2004  # the service's fault, not the visitor's
+                    log_failed(error)
+                return self._problem(title, problem, request, visitor, status=status)
 
         return respond
 
@@ -362,6 +365,22 @@ async def _static(request: Request) -> Response:
 def static_file(name: str) -> bytes:
     """A style sheet, a script or a picture, as installed."""
     return (files("assay.runtime.http.inspector") / "static" / name).read_bytes()
+
+
+def _refusal(error: AssayError | ValueError) -> tuple[str, str, int]:
+    """Title, text and status of the page that says why another is not shown."""
+    match error:
+        case RecordNotFound():
+            problem = f"There is no record {error.record_id!r} here, or it was erased."
+            return "Nothing here", problem, 404
+        case ConfigError():
+            return "Nothing here", str(error), 404
+        case StoreCorrupt():
+            return "Not done", DAMAGED, 500
+        case _ if is_away(error):
+            return "Not now", AWAY, 503
+        case _:
+            return "Not done", str(error), 400
 
 
 def _html(page: str, status: int) -> HTMLResponse:
