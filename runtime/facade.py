@@ -144,7 +144,8 @@ class Runtime:
             outfit=self.outfit,
             new_id=self._equipment.new_job,
             clock=self._equipment.clock,
-            seconds=turn.seconds + turn.queue_seconds,
+            seconds=turn.seconds,
+            queue_seconds=turn.queue_seconds,
         )
 
     def local_turns(self, namespace: Namespace, session_id: SessionId) -> LocalTurns:

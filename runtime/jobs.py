@@ -60,6 +60,10 @@ PATIENCE = 2
 """A job that failed with one of ``AWAY`` has so many times the tries of one that failed by itself."""
 
 
+class NotForThisWorker(AssayError):
+    """A handler raises it for a job that another worker can do: it is given back, and was no try of it."""
+
+
 class JobQueue(Protocol):
     """Where work waits for whoever can do it; done at least once, and once in effect."""
 

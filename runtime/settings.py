@@ -122,7 +122,8 @@ class TurnSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         seconds: Deadline from the user's message to the reply.
         lease_seconds: How long a session stays with a process that is not heard of, where several
             share a bank; after that another one finishes its turn.
-        queue_seconds: How long a turn may wait for a worker, where workers take turns.
+        queue_seconds: Until when a worker must have begun a turn, where workers take turns; one that is
+            begun may take ``seconds`` more.
     """
 
     seconds: Seconds = 180.0

@@ -6,11 +6,22 @@ from collections.abc import Sequence
 import anyio
 
 from assay.errors import BusError, JobFailed
-from assay.runtime.jobs import AWAY, PATIENCE, Job, JobHandler, JobKind, Piece, PieceSink
+from assay.runtime.jobs import (
+    AWAY,
+    PATIENCE,
+    Job,
+    JobHandler,
+    JobKind,
+    NotForThisWorker,
+    Piece,
+    PieceSink,
+)
 from assay.runtime.task_groups import first_of
 
 TRIES = 5
 """How often a job is tried before it is put aside."""
+
+_REFUSED_SECONDS = 0.02
 
 
 class _Ticket:
@@ -106,6 +117,10 @@ class LocalQueue:
             with ticket.doing:
                 ticket.result = await handler(ticket.job, ticket.send)
             ticket.over.set()
+        except NotForThisWorker:
+            ticket.tries -= 1
+            self._hand_back(ticket)
+            await anyio.sleep(_REFUSED_SECONDS)  # others take it meanwhile
         except Exception as error:  # noqa: BLE001  # a failing handler is tried again
             self._failed(ticket, error)
         except BaseException:

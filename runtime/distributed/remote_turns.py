@@ -1,5 +1,6 @@
 """Turns that run wherever somebody has time for them; asked for, and watched, as if they ran here."""
 
+import math
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 
@@ -7,11 +8,13 @@ import anyio
 import msgspec
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
-from assay.errors import TurnError
+from assay.errors import BusError, TurnError
 from assay.guards.protocols import DeltaSink
 from assay.runtime.bus import CAPACITY, Bus, EventHandler, Observer
 from assay.runtime.commands import AnyCommand
 from assay.runtime.distributed.wire import (
+    Begun,
+    Declined,
     Delta,
     Failed,
     Happened,
@@ -49,7 +52,8 @@ class RemoteTurns:
         outfit: What turns are made with here; they are taken by no worker that has another.
         new_id: Names jobs and requests.
         clock: Time of failures.
-        seconds: Deadline of an answer, the wait for a worker included.
+        seconds: Deadline of a turn from when a worker has begun it.
+        queue_seconds: Until when a worker must have begun it.
     """
 
     def __init__(  # noqa: PLR0913  # one name per collaborator
@@ -63,6 +67,7 @@ class RemoteTurns:
         new_id: Callable[[], str],
         clock: Clock,
         seconds: float,
+        queue_seconds: float,
     ) -> None:
         self._local = local
         self._queue = queue
@@ -71,6 +76,7 @@ class RemoteTurns:
         self._outfit = outfit
         self._new_id = new_id
         self._seconds = seconds
+        self._queue_seconds = queue_seconds
         self._bus = Bus(_nobody_asks, now=clock.now)
         self._lock = anyio.Lock()
 
@@ -85,7 +91,7 @@ class RemoteTurns:
 
         Raises:
             JobFailed: If it was tried too often.
-            BusError: If nobody did it in time.
+            BusError: If nobody began it, or did it, in time.
         """
         async with self._lock, self._bus.running():
             if answerer is None:
@@ -139,10 +145,17 @@ class RemoteTurns:
                 )
             ),
         )
-        answer = turn_answer(await self._queue.submit(job, deadline=self._seconds, sink=pieces))
+        answer = turn_answer(await self._done(job, pieces))
         if isinstance(answer, Failed):
             raise error_in(answer)
         return answer.reply
+
+    async def _done(self, job: Job, pieces: "_Pieces") -> bytes:
+        with anyio.move_on_after(self._queue_seconds) as pieces.waiting:
+            deadline = self._queue_seconds + self._seconds
+            return await self._queue.submit(job, deadline=deadline, sink=pieces)
+        why = pieces.declined or "start more of `assay worker`, or raise turn.queue_seconds"
+        raise BusError(f"no worker began the turn within {self._queue_seconds:g} s; {why}")
 
     def _named(self, request: TurnRequest) -> TurnRequest:
         """With a name: a job may be done twice, a turn not."""
@@ -177,14 +190,28 @@ class _Shown:
 
 
 class _Pieces:
-    """Takes the pieces of a turn apart; an event that has no room is lost, as pieces may be."""
+    """Takes the pieces of a turn apart; an event that has no room is lost, as pieces may be.
+
+    Attributes:
+        waiting: Waits for a worker; has no end any more once one has begun.
+        declined: Why the last worker that gave the turn back did so; empty: none did.
+    """
 
     def __init__(self, shown: _Shown, events: MemoryObjectSendStream[AnyEvent]) -> None:
+        self.waiting = anyio.CancelScope()
+        self.declined = ""
         self._shown = shown
         self._events = events
 
     def __call__(self, piece: Piece) -> None:
-        match turn_piece(piece.data):
+        said = turn_piece(piece.data)
+        if isinstance(said, Declined):
+            self.declined = said.reason
+            return
+        self.waiting.deadline = math.inf  # the sign of having begun may be lost, as any piece
+        match said:
+            case Begun():
+                return
             case Delta() as delta:
                 self._shown.take(delta)
             case Happened(event=event):

@@ -70,7 +70,17 @@ class Happened(msgspec.Struct, frozen=True, tag="happened"):
     event: AnyEvent
 
 
-TurnPiece: TypeAlias = Delta | Happened
+class Begun(msgspec.Struct, frozen=True, tag="begun"):
+    """A worker has taken the turn."""
+
+
+class Declined(msgspec.Struct, frozen=True, tag="declined"):
+    """A worker has given the turn back; ``reason`` says why."""
+
+    reason: str
+
+
+TurnPiece: TypeAlias = Begun | Declined | Delta | Happened
 
 # ---- what comes back at the end
 

@@ -9,7 +9,6 @@ import anyio
 from assay.errors import (
     AssayError,
     BusError,
-    ConfigError,
     ErasedInput,
     LeaseLost,
     ModelError,
@@ -20,6 +19,8 @@ from assay.guards.calls import under_way
 from assay.guards.protocols import ChatModel, LikelihoodModel
 from assay.runtime.distributed.wire import (
     Answered,
+    Begun,
+    Declined,
     Delta,
     EvaluationJob,
     Failed,
@@ -33,7 +34,7 @@ from assay.runtime.distributed.wire import (
 )
 from assay.runtime.events import AnyEvent
 from assay.runtime.facade import Runtime
-from assay.runtime.jobs import Job, JobHandler, JobKind, JobQueue
+from assay.runtime.jobs import Job, JobHandler, JobKind, JobQueue, NotForThisWorker
 from assay.runtime.local_turns import LocalTurns
 from assay.stores.records import Namespace, SessionId
 
@@ -50,11 +51,13 @@ class Ended(NamedTuple):
         job: Which.
         seconds: How long it took.
         failure: Class name of what it failed with; empty: it did not.
+        refused: Why it was given back for another worker; empty: it was not.
     """
 
     job: Job
     seconds: float
     failure: str
+    refused: str = ""
 
 
 Told: TypeAlias = Callable[[Ended], None]
@@ -131,7 +134,7 @@ class Worker:
     async def do(self, job: Job, send: Send) -> bytes:
         """Do one job; what it raises is worth another try, here or elsewhere."""
         self.under_way += 1
-        began, failure = anyio.current_time(), "cancelled"
+        began, failure, refused = anyio.current_time(), "cancelled", ""
         try:
             if job.kind in self._others:
                 done, failure = await self._others[job.kind](job, send), ""
@@ -139,18 +142,24 @@ class Worker:
             answer = await (self._turn(job, send) if job.kind == "turn" else self._evaluation(job))
             failure = answer.kind if isinstance(answer, Failed) else ""
             return encode(answer)
+        except NotForThisWorker as error:
+            failure, refused = type(error).__name__, str(error)
+            raise
         except Exception as error:
             failure = type(error).__name__
             raise
         finally:
             self.under_way -= 1
             if self._told is not None:
-                self._told(Ended(job, anyio.current_time() - began, failure))
+                self._told(Ended(job, anyio.current_time() - began, failure, refused))
 
     async def _turn(self, job: Job, send: Send) -> Replied | Failed:
         asked = turn_job(job.payload)
         if asked.outfit != self._runtime.outfit:
-            return failed_with(_other_outfit(asked.outfit, self._runtime.outfit))
+            reason = _other_outfit(asked.outfit, self._runtime.outfit)
+            send(encode(Declined(reason)))
+            raise NotForThisWorker(reason)
+        send(encode(Begun()))
         turns = self._turns(asked.namespace, asked.session)
         pieces = _Pieces(send)
         try:
@@ -181,7 +190,7 @@ class Worker:
 
     async def _answered(self, asked: EvaluationJob, call: "_Counted") -> Answered:
         if asked.model != self._model.identity:
-            raise ModelRefused(
+            raise NotForThisWorker(
                 f"the worker that took the question has model {self._model.identity!r}, "
                 f"it is for {asked.model!r}; start every worker with the same --model"
             )
@@ -230,8 +239,8 @@ class _Counted:
         self.is_recorded = True
 
 
-def _other_outfit(wanted: Outfit, here: Outfit) -> ConfigError:
-    return ConfigError(
+def _other_outfit(wanted: Outfit, here: Outfit) -> str:
+    return (
         f"the worker that took the turn has model {here.model!r} and guard {here.guard!r}, it is for "
         f"{wanted.model!r} and {wanted.guard!r}; start every worker as its services are: "
         "the same --model, --guard and settings"

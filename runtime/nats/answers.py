@@ -24,6 +24,11 @@ def piece_of(prefix: str, job: Job) -> str:
     return f"{_subject(prefix, job)}.piece"
 
 
+def refused_of(prefix: str, job: Job) -> str:
+    """Where a worker that is not for the job asks whoever waits for it to put it back."""
+    return f"{_subject(prefix, job)}.refused"
+
+
 async def kept_answer(connection: Connection, job: Job) -> Answer | None:
     """What a job was answered not long ago, if it was."""
     stream, where = stream_name(connection.prefix, "answers"), result_of(connection.prefix, job)

@@ -13,6 +13,7 @@ from assay.runtime.nats.streams import job_subject, purge_subject, token
 _LOOK_SECONDS = 5.0
 _ROOM_SECONDS = 0.05
 _WITHDRAW_SECONDS = 2.0
+_REFUSED_SECONDS = 0.25
 
 
 class Submission:
@@ -41,7 +42,8 @@ class Submission:
         self._sink = sink
         self._newest_try = 0
         self._answer: Answer | None = None
-        self._answered = anyio.Event()
+        self._refused = ""
+        self._news = anyio.Event()
 
     async def result(self) -> bytes:
         """Have the job done; gives its result. On cancel it is withdrawn.
@@ -66,9 +68,20 @@ class Submission:
         while self._answer is None:
             with anyio.move_on_after(_LOOK_SECONDS):
                 await self._something()
-            if self._answer is None:
+            if self._refused:
+                await self._put_back()
+            elif self._answer is None:
                 self._answer = await self._looked()
         return self._answer
+
+    async def _put_back(self) -> None:
+        """Have the worker that is not for the job drop it, and put it in as new, for another one."""
+        reply, self._refused, self._news = self._refused, "", anyio.Event()
+        self._newest_try = 0
+        await self._connection.publish(reply)
+        await anyio.sleep(_REFUSED_SECONDS)
+        if self._answer is None:
+            await self._enter()
 
     async def _looked(self) -> Answer | None:
         """What was missed: an answer, or that the server has lost the job, or all it had."""
@@ -100,10 +113,10 @@ class Submission:
         return await put(self._connection, self._job, seconds=left)
 
     async def _something(self) -> None:
-        """Wait for the answer, or for the server to come back."""
+        """Wait for the answer, for a worker that refuses, or for the server to come back."""
         async with anyio.create_task_group() as group:
             group.start_soon(self._until_back, group.cancel_scope)
-            await self._answered.wait()
+            await self._news.wait()
             group.cancel_scope.cancel()
 
     async def _until_back(self, scope: anyio.CancelScope) -> None:
@@ -128,7 +141,10 @@ class Submission:
     def _take(self, message: Message) -> None:
         if message.subject.endswith(".result"):
             self._answer = decode_answer(message.data)
-            self._answered.set()
+            self._news.set()
+        elif message.subject.endswith(".refused"):
+            self._refused = message.reply
+            self._news.set()
         elif self._sink is not None:
             piece = Piece(int(message.headers[TRY]), message.data)
             if piece.attempt >= self._newest_try:  # an older try may go on where it is cut off

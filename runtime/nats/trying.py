@@ -9,8 +9,8 @@ from typing import NamedTuple
 import anyio
 
 from assay.errors import BusError
-from assay.runtime.jobs import AWAY, PATIENCE, Job, JobHandler
-from assay.runtime.nats.answers import TRY, keep_answer, kept_answer, piece_of
+from assay.runtime.jobs import AWAY, PATIENCE, Job, JobHandler, NotForThisWorker
+from assay.runtime.nats.answers import TRY, keep_answer, kept_answer, piece_of, refused_of
 from assay.runtime.nats.connection import BusClosed, Connection, MessageTooLarge
 from assay.runtime.nats.messages import Answer, Failure, Letter, body_of, encode
 from assay.runtime.nats.streams import Limits, subject
@@ -70,7 +70,7 @@ class Try(NamedTuple):
         if self.attempt > self.limits.tries * PATIENCE:
             lost = f"it was taken {self.attempt - 1} times, and no try came to an end"
             return await self._given_up(Failure(kind="WorkerLost", message=lost))
-        outcome: Answer | _Failed | None = None
+        outcome: Answer | _Failed | NotForThisWorker | None = None
         with self.scope:
             outcome = await self._outcome(handler)
         match outcome:
@@ -80,11 +80,15 @@ class Try(NamedTuple):
                 return await self._answered(outcome)
             case _Failed():
                 return await self._failed(outcome)
+            case NotForThisWorker():
+                return await self._refused()
 
-    async def _outcome(self, handler: JobHandler) -> Answer | _Failed:
+    async def _outcome(self, handler: JobHandler) -> Answer | _Failed | NotForThisWorker:
         async with self._signs_of_life(), self._pieces() as send:
             try:
                 return Answer(data=await handler(self.job, send))
+            except NotForThisWorker as error:
+                return error
             except AWAY as error:
                 return self._failure(error, self.limits.tries * PATIENCE)
             except Exception as error:  # noqa: BLE001  # a failing handler is a failed try
@@ -105,6 +109,12 @@ class Try(NamedTuple):
         if self.attempt < failed.tries:
             return self._later()
         return await self._given_up(failed.failure)
+
+    async def _refused(self) -> bytes:
+        """Out of the stream, to be put in as new by whoever waits for it; nobody does: given back."""
+        where = refused_of(self.connection.prefix, self.job)
+        is_heard = await self.connection.request(where, b"") is not None
+        return WITHDRAWN if is_heard else self._later()
 
     async def _given_up(self, failure: Failure) -> bytes:
         """Among the dead letters, and answered with what it failed with."""

@@ -1,6 +1,6 @@
 """A worker: takes jobs, tenants in turn, and sees that each is answered or given back."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import cast
 
 import anyio
@@ -8,7 +8,7 @@ import msgspec
 from anyio.abc import TaskGroup
 
 from assay.errors import BusError
-from assay.runtime.jobs import JobHandler, JobKind
+from assay.runtime.jobs import Job, JobHandler, JobKind, NotForThisWorker
 from assay.runtime.nats.connection import BusClosed, Connection, Message
 from assay.runtime.nats.consumers import Consumers, Share, share_of, wake
 from assay.runtime.nats.line import Line, Turn
@@ -23,6 +23,8 @@ _RESCAN_REST = 20
 """A long look, at many tenants, is followed by so many times as long a rest."""
 
 _HAND_BACK_SECONDS = 2.0
+_AVOIDED_SECONDS = 2.0
+"""So long a worker that refused a job leaves the jobs of that kind and tenant to others."""
 
 
 class Worker:
@@ -51,6 +53,7 @@ class Worker:
         self._taking = anyio.Lock()
         self._news = anyio.Event()
         self._doubted: set[Share] = set()
+        self._avoided: dict[Share, float] = {}
         self._under_way: dict[str, anyio.CancelScope] = {}
 
     async def run(self, concurrency: int, stopping: anyio.Event) -> None:
@@ -91,6 +94,9 @@ class Worker:
                     self._news = anyio.Event()
                     await self._news.wait()
                     continue
+                if self._avoided.get(turn.who, 0.0) > anyio.current_time():
+                    self._line.leave(turn)
+                    continue
                 message = await _taken(puller, turn.who)
                 if message is not None:
                     return message
@@ -129,9 +135,16 @@ class Worker:
         self._under_way[name] = scope
         try:
             doing = Try(self._connection, self._limits, job, message.reply, message.attempt, scope)
-            return await doing.fate(self._handler)
+            return await doing.fate(self._handled)
         finally:
             self._under_way.pop(name, None)
+
+    async def _handled(self, job: Job, send: Callable[[bytes], None]) -> bytes:
+        try:
+            return await self._handler(job, send)
+        except NotForThisWorker:
+            self._avoided[share_of(job)] = anyio.current_time() + _AVOIDED_SECONDS
+            raise
 
     async def _hand_back(self, message: Message) -> None:
         await self._connection.acknowledge(message.reply, GIVEN_BACK)

@@ -54,3 +54,27 @@ def test_a_program_reads_one_object_a_line(capsys: pytest.CaptureFixture[str]) -
         "seconds": 0.25,
         "failure": "TurnFailed",
     }
+
+
+REFUSED = Ended(ended("turn").job, 0.001, "NotForThisWorker", "it has model 'a', it is for 'b'")
+
+
+def test_a_person_is_told_once_why_jobs_are_left_to_others(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    teller = Lines()
+    teller.ended(REFUSED)
+    teller.ended(REFUSED)
+    teller.stopped()
+
+    said = capsys.readouterr().err
+    assert said.count("turn jobs are left to other workers: it has model 'a', it is for 'b'") == 1
+    assert "0 failed" in said
+
+
+def test_a_program_is_told_why_a_job_was_left_to_others(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    Json().ended(REFUSED)
+
+    assert json.loads(capsys.readouterr().out)["message"] == REFUSED.refused

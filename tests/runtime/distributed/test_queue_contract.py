@@ -7,7 +7,7 @@ import pytest
 
 from assay.errors import BusError, JobFailed, LeaseLost
 from assay.runtime.distributed.local_queue import LocalQueue
-from assay.runtime.jobs import Job, JobHandler, JobKind, JobQueue, Piece
+from assay.runtime.jobs import Job, JobHandler, JobKind, JobQueue, NotForThisWorker, Piece
 from assay.runtime.nats.queue import NatsQueue
 from assay.runtime.nats.streams import Limits, open_nats
 from assay.stores.records import Namespace
@@ -107,6 +107,35 @@ async def test_a_job_is_not_given_up_as_soon_while_a_server_is_away(queue: JobQu
         assert await queue.submit(job("patient"), deadline=EVER) == b"done"
 
         group.cancel_scope.cancel()
+
+
+async def test_a_job_a_worker_is_not_for_is_left_to_another_and_was_not_tried(
+    queue: JobQueue,
+) -> None:
+    refusals, refused_often, pieces = list[str](), anyio.Event(), list[Piece]()
+
+    async def refusing(job: Job, send: Callable[[bytes], None]) -> bytes:
+        refusals.append(job.id)
+        if len(refusals) == 2:
+            refused_often.set()
+        raise NotForThisWorker("another model")
+
+    async def talking(job: Job, send: Callable[[bytes], None]) -> bytes:
+        send(b"mine")
+        return b"done"
+
+    async def submit() -> None:
+        assert await queue.submit(job("one"), deadline=EVER, sink=pieces.append) == b"done"
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(work, queue, refusing)
+        async with anyio.create_task_group() as asking:
+            asking.start_soon(submit)
+            await refused_often.wait()
+            group.start_soon(work, queue, talking)
+        group.cancel_scope.cancel()
+
+    assert pieces == [Piece(1, b"mine")]
 
 
 async def test_a_job_that_always_fails_says_why(queue: JobQueue) -> None:

@@ -26,7 +26,6 @@ from tests.runtime.test_session import CALL, answered, weather_report
 from assay.errors import (
     AssayError,
     BusError,
-    ConfigError,
     ConflictingWrite,
     ErasedInput,
     JobFailed,
@@ -42,7 +41,7 @@ from assay.runtime.clock import StoppedClock
 from assay.runtime.conversation import Conversation, Spoken
 from assay.runtime.distributed.local_queue import LocalQueue
 from assay.runtime.distributed.wire import Outfit, TurnJob, encode, error_in, failed_with, turn_job
-from assay.runtime.distributed.worker import Worker
+from assay.runtime.distributed.worker import Ended, Worker
 from assay.runtime.equipment import Equipment
 from assay.runtime.events import AnyEvent, MessageReceived, ReplyProduced, TurnCancelled
 from assay.runtime.facade import Runtime
@@ -257,16 +256,58 @@ async def test_without_a_worker_the_turn_is_given_up_and_says_so() -> None:
 
 
 async def test_a_worker_with_another_model_takes_no_turn(open_place: OpenPlace) -> None:
+    settings, told = with_settings(turn={"queue_seconds": 1.0}), list[Ended]()
     async with open_place() as (bank, queue), anyio.create_task_group() as group:
         other = process(bank, "worker", model=ScriptedModel(identity="another"))
-        group.start_soon(work, Worker(other, other.model), queue)
-        door = process(bank, "door", queue=queue)
+        group.start_soon(work, Worker(other, other.model, told=told.append), queue)
+        door = process(bank, "door", queue=queue, settings=settings)
 
-        with pytest.raises(ConfigError, match="the same --model, --guard and settings"):
+        with pytest.raises(BusError, match=r"no worker began .* the same --model, --guard and"):
             await door.session(user=USER, session_id=SESSION).send(MESSAGES[0])
 
         assert await journal_of(bank) == []
         group.cancel_scope.cancel()
+    assert "'another'" in told[0].refused
+    assert "'scripted'" in told[0].refused
+
+
+async def test_a_turn_that_one_worker_refuses_is_taken_by_another(open_place: OpenPlace) -> None:
+    told, refused, replies = list[Ended](), anyio.Event(), list[Reply]()
+
+    def note(ended: Ended) -> None:
+        told.append(ended)
+        refused.set()
+
+    async with open_place() as (bank, queue), anyio.create_task_group() as group:
+        other = process(bank, "other", model=ScriptedModel(identity="another"))
+        group.start_soon(work, Worker(other, other.model, told=note), queue)
+        async with anyio.create_task_group() as asking:
+            asking.start_soon(ask, process(bank, "door", queue=queue), replies)
+            await refused.wait()
+            group.start_soon(work, Worker(process(bank, "good"), ScriptedModel()), queue)
+        group.cancel_scope.cancel()
+
+    assert len(replies) == 1
+    assert {ended.failure for ended in told} == {"NotForThisWorker"}
+
+
+async def test_a_turn_that_was_begun_may_take_longer_than_one_waits_for_a_worker(
+    open_place: OpenPlace,
+) -> None:
+    model, queue_seconds = Waiting(), 0.3
+    settings = with_settings(turn={"seconds": 1.0, "queue_seconds": queue_seconds})
+
+    async with house(open_place, model=model, settings=settings) as (one, _, _bank):
+        with pytest.raises(TurnTimeout, match="1 s"):
+            await one.session(user=USER, session_id=SESSION).send(MESSAGES[0])
+
+
+async def test_a_turn_nobody_begins_is_over_when_the_wait_for_a_worker_is() -> None:
+    settings = with_settings(turn={"queue_seconds": 0.05})  # and 180 s for the turn
+    lonely = process(shared_bank(), "door", queue=LocalQueue(), settings=settings)
+
+    with anyio.fail_after(10), pytest.raises(BusError, match=r"no worker .* within 0\.05 s"):
+        await lonely.session(user=USER, session_id=SESSION).send(MESSAGES[0])
 
 
 async def test_whoever_goes_away_ends_the_turn_there(open_place: OpenPlace) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.nats_servers import NatsServer, running_nats
 
 from assay.errors import BusError, JobFailed
-from assay.runtime.jobs import Job, JobHandler, Piece
+from assay.runtime.jobs import Job, JobHandler, NotForThisWorker, Piece
 from assay.runtime.nats.connection import Connection, StreamFull
 from assay.runtime.nats.consumers import Consumers, put, share_of
 from assay.runtime.nats.dead_letters import dead_letter, dead_letters, drop, replay
@@ -203,6 +203,29 @@ async def test_a_job_submitted_twice_is_done_once_and_answers_both(connection: C
 
     assert answers == [b"once"] * 3
     assert ran == ["same"]
+
+
+async def test_a_refused_job_nobody_waits_for_is_not_lost(connection: Connection) -> None:
+    """As a dead letter that is tried again: nobody is there to put it back."""
+    queue, refused, done = NatsQueue(connection, limits=QUICK), anyio.Event(), anyio.Event()
+
+    async def refusing(asked: Job, send: Send) -> bytes:
+        refused.set()
+        raise NotForThisWorker("another model")
+
+    async def doing(asked: Job, send: Send) -> bytes:
+        done.set()
+        return b""
+
+    await Consumers(connection, QUICK).jobs_of(share_of(job("orphan")))
+    async with anyio.create_task_group() as group:
+        group.start_soon(keep_working, queue, refusing)
+        await put(connection, job("orphan"))
+        await refused.wait()
+        group.start_soon(keep_working, queue, doing)
+        with anyio.fail_after(15):
+            await done.wait()
+        group.cancel_scope.cancel()
 
 
 async def test_a_withdrawn_job_is_never_begun(connection: Connection) -> None:

@@ -48,6 +48,7 @@ class Lines:
         self._console = Console(stderr=True, highlight=False)
         self._status: Status | None = None
         self._done: Counter[str] = Counter()
+        self._refused: set[str] = set()
 
     @contextmanager
     def at_work(self) -> Generator[None]:
@@ -68,6 +69,9 @@ class Lines:
         self._show()
 
     def ended(self, ended: Ended) -> None:
+        if ended.refused:
+            self._say_refused(ended)
+            return
         self._done["failed" if ended.failure else ended.job.kind] += 1
         self._show()
 
@@ -76,6 +80,13 @@ class Lines:
 
     def stopped(self) -> None:
         self._console.print(f"stopped; {self._counted()}")
+
+    def _say_refused(self, ended: Ended) -> None:
+        """Once for each reason: the same job comes again and again while nobody else takes it."""
+        if ended.refused not in self._refused:
+            self._refused.add(ended.refused)
+            said = f"{ended.job.kind} jobs are left to other workers: {ended.refused}"
+            self._console.print(said, markup=False, soft_wrap=True)
 
     def _show(self) -> None:
         if self._status is not None:
@@ -113,6 +124,7 @@ class Json:
             kind=ended.job.kind,
             seconds=round(ended.seconds, 6),
             failure=ended.failure,
+            **({"message": ended.refused} if ended.refused else {}),
         )
 
     def stopping(self) -> None:
