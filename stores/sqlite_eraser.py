@@ -24,7 +24,7 @@ _ID_BYTES = 16
 
 _ENTRIES = """
 SELECT s.id, j.sequence FROM sessions s JOIN journal j ON j.session = s.number
-WHERE substr(s.id, 1, length(:start)) = :start OR s.id = :owner
+WHERE (substr(s.id, 1, length(:start)) = :start OR s.id = :owner) AND j.key_id IS NOT x''
 """
 _NAMESPACES = """
 SELECT namespace FROM records UNION SELECT namespace FROM turns UNION SELECT namespace FROM cache

@@ -34,7 +34,8 @@ SELECT t.id FROM turns t JOIN namespaces n ON n.number = t.namespace WHERE n.nam
 """
 _ERASE_ENTRIES = """
 UPDATE journal j SET payload = '', key_id = '' FROM sessions s
-WHERE s.number = j.session AND (s.id = $1 OR starts_with(s.id, $1 || '/')) RETURNING 1
+WHERE s.number = j.session AND (s.id = $1 OR starts_with(s.id, $1 || '/')) AND j.key_id <> ''
+RETURNING 1
 """
 # What people said about the records, without any text: it begins anew when the user comes back.
 _ERASE_REVIEWS = (

@@ -7,9 +7,9 @@ import pytest
 from assay.errors import ConflictingWrite
 from assay.stores.bank import open_bank
 from assay.stores.embeddings import HashingEmbedder
-from assay.stores.erasure import erase, with_derived
-from assay.stores.protocols import CacheRow
-from assay.stores.records import RecordId
+from assay.stores.erasure import erase, erase_subjects, with_derived
+from assay.stores.protocols import CacheRow, JournalEntry
+from assay.stores.records import RecordId, SessionId
 
 from .support import ANN, BEN, NOON, NoonClock, OpenBank, ids, memory
 
@@ -76,6 +76,20 @@ async def test_erasing_again_finishes_what_was_left(open_any_bank: OpenBank) -> 
         receipt = await erase(bank, ANN, [R1])
 
         assert (receipt.record_ids, receipt.cache_rows) == ((), 1)
+
+
+async def test_what_was_erased_is_not_counted_again(open_any_bank: OpenBank) -> None:
+    async with open_any_bank() as bank:
+        session = SessionId(f"{ANN}/s1")
+        await bank.journal.append(session, [JournalEntry(0, b"said"), JournalEntry(1, b"more")])
+
+        [first] = await erase_subjects(bank, [ANN])
+        [second] = await erase_subjects(bank, [ANN])
+        later = SessionId(f"{ANN}/s2")
+        await bank.journal.append(later, [JournalEntry(0, b"back")])
+        [third] = await erase_subjects(bank, [ANN])
+
+        assert (first.entries, second.entries, third.entries) == (2, 0, 1)
 
 
 def test_a_record_derived_from_one_long_gone_is_reached() -> None:
