@@ -3,6 +3,7 @@
 import os
 import shutil
 import sqlite3
+import zipfile
 from collections.abc import Generator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -22,6 +23,7 @@ from assay.stores.sqlite_records import erase_records
 from assay.stores.watermark import mark_path
 
 _WAIT_SECONDS = 1.0
+_DATABASE_LIST = "bank.json"
 
 
 class Copied(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,13 +71,14 @@ def restore(file: Path, bank: Path) -> Copied:
     Its vectors are made anew from the records.
 
     Raises:
-        StoreError: If the backup is missing, somebody has the bank open, or the folder cannot be
+        StoreError: If the backup is missing or of a bank in PostgreSQL, somebody has the bank open, or the folder cannot be
             written.
         StoreCorrupt: If the backup is damaged or is no bank; nothing was changed then.
         NewerFormat: If a newer Assay wrote it; nothing was changed then.
     """
     if not file.is_file():
         raise StoreError(f"there is no backup {file}; give a file that `assay bank backup` wrote")
+    _refuse_of_database(file)
     check_header(file)
     bank.mkdir(mode=0o700, parents=True, exist_ok=True)
     target = bank / FILE_NAME
@@ -94,6 +97,18 @@ def restore(file: Path, bank: Path) -> Copied:
             left.unlink()
     told = _told(target)
     return msgspec.structs.replace(told, erased=erased)
+
+
+def _refuse_of_database(file: Path) -> None:
+    """A backup that ``postgres/backup_file.py`` wrote is whole, but of no bank in a folder."""
+    if not zipfile.is_zipfile(file):
+        return
+    with zipfile.ZipFile(file) as archive:
+        if _DATABASE_LIST in archive.namelist():
+            raise StoreError(
+                f"{file} is a backup of a bank in PostgreSQL, not of one in a folder; restore it "
+                f"there: `assay bank restore {file} postgresql://...`"
+            )
 
 
 def _copy(source: Path, target: Path) -> None:

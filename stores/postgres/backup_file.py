@@ -19,6 +19,7 @@ from assay.stores.postgres.schema import FORMAT
 _LIST = "bank.json"
 _KIND = "assay bank on postgresql"
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+_SQLITE = b"SQLite format 3\0"
 _LEVEL = 1
 """Of compression: the disk is slower than that, and faster than the next level."""
 
@@ -100,12 +101,13 @@ def contents(file: Path) -> Contents:
     """What is in a backup, after a look at every byte of it.
 
     Raises:
-        StoreError: If there is no such file.
+        StoreError: If there is no such file, or it is a backup of a bank in a folder.
         StoreCorrupt: If it is damaged or no backup.
         NewerFormat: If a newer Assay wrote it.
     """
     if not file.is_file():
         raise StoreError(f"there is no backup {file}; give a file that `assay bank backup` wrote")
+    _refuse_of_folder(file)
     with opened_archive(file) as archive:
         damaged = archive.testzip()
         if damaged is not None:
@@ -116,6 +118,17 @@ def contents(file: Path) -> Contents:
             f"{file} has format {found.format}, this Assay reads up to {FORMAT}; upgrade Assay"
         )
     return found
+
+
+def _refuse_of_folder(file: Path) -> None:
+    """A backup that ``stores/backup.py`` wrote is whole, but of no bank in PostgreSQL."""
+    with file.open("rb") as opened:
+        header = opened.read(len(_SQLITE))
+    if header == _SQLITE:
+        raise StoreError(
+            f"{file} is a backup of a bank in a folder, not of one in PostgreSQL; restore it there: "
+            f"`assay bank restore {file} FOLDER`"
+        )
 
 
 @contextmanager

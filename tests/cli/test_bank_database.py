@@ -18,7 +18,7 @@ def run(*arguments: str | Path) -> Result:
     return CliRunner().invoke(build_app(), [*map(str, arguments)], catch_exceptions=False)
 
 
-async def _talk(url: str) -> None:
+async def _talk(url: str | Path) -> None:
     async with open_runtime(model="scripted", embedder="hashing", bank=url) as runtime:
         await runtime.session(user="ann", session_id="s1").send(PRIVATE)
         await runtime.session(user="ben", session_id="s2").send("Rex likes carrots.")
@@ -57,12 +57,22 @@ def test_what_was_erased_does_not_come_back_with_a_backup(bank: str, tmp_path: P
 def test_a_backup_of_one_kind_of_bank_is_not_restored_as_the_other(
     bank: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run("bank", "backup", bank, tmp_path / "copy")
-    with pytest.raises(SystemExit) as ended:
-        main(["bank", "restore", str(tmp_path / "copy"), str(tmp_path / "folder")])
+    run("bank", "backup", bank, tmp_path / "of database")
+    anyio.run(_talk, tmp_path / "bank")
+    run("bank", "backup", tmp_path / "bank", tmp_path / "of folder")
 
-    assert ended.value.code == 2
-    assert "is not an Assay bank" in capsys.readouterr().err
+    for copy, place, said in (
+        ("of database", str(tmp_path / "folder"), "is a backup of a bank in PostgreSQL"),
+        ("of folder", bank, "is a backup of a bank in a folder"),
+    ):
+        with pytest.raises(SystemExit) as ended:
+            main(["bank", "restore", str(tmp_path / copy), place])
+
+        told = capsys.readouterr().err
+        assert ended.value.code == 2
+        assert said in told
+        assert "restore it there" in told
+    assert not (tmp_path / "folder").exists()
 
 
 def test_a_server_that_is_down_is_named_without_its_password(
