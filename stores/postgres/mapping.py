@@ -23,6 +23,10 @@ LOST: tuple[type[Exception], ...] = (
 """What it raises for a connection that is of no more use, even if it does not know."""
 
 _SCHEMES = {"postgresql", "postgres"}
+_UNREADABLE = (
+    "the bank's URL cannot be read: expected postgresql://USER:PASSWORD@HOST:PORT/DATABASE with one "
+    "@; percent-encode what is special in its parts (@ is %40, / is %2F, : is %3A, ? is %3F, # is %23)"
+)
 
 
 def shown(url: str) -> str:
@@ -34,14 +38,17 @@ def shown(url: str) -> str:
     try:
         parts = urlsplit(url)
         _ = parts.port
-    except ValueError as error:
-        raise ConfigError(f"the bank's URL cannot be read: {error}") from error
+    except ValueError:
+        # What it says may quote the password.
+        raise ConfigError(_UNREADABLE) from None
     if parts.scheme not in _SCHEMES:
         raise ConfigError(
             "a bank in PostgreSQL is given as postgresql://USER:PASSWORD@HOST:PORT/DATABASE, "
             f"got a URL that begins with {parts.scheme!r}"
         )
-    user, at, host = parts.netloc.rpartition("@")
+    user, at, host = parts.netloc.partition("@")
+    if "@" in f"{host}{parts.path}{parts.query}{parts.fragment}":
+        raise ConfigError(_UNREADABLE)
     # A password may also stand among the options; none of them is needed to tell banks apart.
     return f"{parts.scheme}://{user.partition(':')[0]}{at}{host}{parts.path}"
 

@@ -5,9 +5,13 @@ from pathlib import Path
 
 import anyio
 import pytest
+from tests.servers import free_port
 
 from assay.cli import main
+from assay.errors import BusError
+from assay.runtime.nats.hub import NatsHub
 from assay.runtime.wiring import open_runtime
+from assay.stores.banks import shown
 
 
 @pytest.fixture(autouse=True)
@@ -74,6 +78,52 @@ def test_a_user_is_erased_from_bank_and_bus(
 
     assert (receipt["subjects"], receipt["records"]) == (1, 1)
     assert said(capsys, "bank", "export", "--bank", bank, "--user", "ann") == ""
+
+
+def refused(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    with pytest.raises(SystemExit) as ended:
+        main(words)
+    assert ended.value.code == 2
+    return capsys.readouterr().err
+
+
+def test_nothing_is_erased_while_the_bus_is_down(
+    bank: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bus = f"nats://127.0.0.1:{free_port()}"
+
+    told = refused(capsys, "erase", "--bank", bank, "--bus", bus, "--subject", "ann", "--yes")
+
+    assert "; nothing was erased" in told
+    assert "4411" in said(capsys, "export", "--bank", bank, "--subject", "ann")
+
+
+def test_a_bus_that_fails_after_the_bank_is_said_to_be_left(
+    bank: str, nats_url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fail(_hub: NatsHub, _namespace: str) -> None:
+        raise BusError("the bus is away")
+
+    monkeypatch.setattr(NatsHub, "drop", fail)
+
+    words = ("erase", "--bank", bank, "--bus", nats_url, "--subject", "ann", "--yes")
+
+    assert "the bus is away; the bank is erased, what waits on the bus is not" in refused(
+        capsys, *words
+    )
+    assert said(capsys, "bank", "export", "--bank", bank, "--user", "ann") == ""
+
+
+def test_the_receipt_names_the_bank_without_its_password(
+    bank: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ASSAY_SERVE_BANK", bank)
+
+    receipt = json.loads(said(capsys, "erase", "--subject", "ann", "--yes", "--json"))
+    again = json.loads(said(capsys, "export", "--subject", "ann"))
+
+    assert receipt["bank"] == again["bank"] == shown(bank)
+    assert receipt["records"] == 1
 
 
 def test_its_pages_are_written(

@@ -168,6 +168,35 @@ def test_what_cannot_be_erased_is_refused(
     assert texts(bank, "ann") != []
 
 
+def test_the_bank_of_the_settings_is_meant_where_none_is_given(
+    bank: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ASSAY_SERVE_BANK", str(bank))
+
+    ann = json.loads(run("export", "--subject", "ann").stdout)
+    result = run("erase", "--subject", "ann", "--yes", "--json")
+
+    told = json.loads(result.stdout)
+    assert (ann["bank"], len(ann["records"])) == (str(bank), 1)
+    assert (told["bank"], told["records"]) == (str(bank), 2)
+    assert texts(bank, "ann") == []
+    shown = run("erase", "--subject", "ben", "--yes").stdout
+    assert f"Erased from {bank}" in shown.replace("\n", "")
+
+
+@pytest.mark.parametrize(
+    "command", [["inspect", "export", "--out", "OUT"], ["explain", "decision"]]
+)
+def test_others_that_look_at_a_bank_mean_the_same(
+    command: list[str], bank: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ASSAY_SERVE_BANK", str(bank))
+
+    words = [str(tmp_path / "pages") if word == "OUT" else word for word in command]
+
+    assert run(*words, "--user", "ben").exit_code == 0
+
+
 @pytest.mark.parametrize("command", [["erase", "--yes"], ["export"]])
 def test_a_bank_that_is_not_there_is_not_made(
     command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]

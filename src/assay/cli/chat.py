@@ -5,7 +5,7 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from assay.cli.places import BankPlace, bank_at
+from assay.cli.places import BankPlace, default_bank
 
 _FAILED = 1
 
@@ -69,7 +69,7 @@ async def _converse(chat: Chat) -> int:
 
     async with open_runtime(
         model=chat.model,
-        bank=bank_at(chat.bank),
+        bank=default_bank(chat.bank),
         guard=chat.guard,
         settings=Settings.load(),
         base_url=chat.base_url,

@@ -10,7 +10,8 @@ from assay.errors import ConfigError
 BankPlace: TypeAlias = Annotated[
     str | None,
     typer.Option(
-        help="Folder of the bank, or postgresql://...; by default in the user's data folder."
+        help="Folder of the bank, or postgresql://...; default: serve.bank of the settings, else the "
+        "user's data folder."
     ),
 ]
 GivenBank: TypeAlias = Annotated[
@@ -28,15 +29,39 @@ def bank_at(given: str | None) -> Path | str:
     return given if is_in_database(given) else Path(given)
 
 
+def default_bank(given: str | None) -> Path | str:
+    """The same; without one, the bank that ``assay serve`` has by the settings.
+
+    Raises:
+        ConfigError: If the settings cannot be read.
+    """
+    from assay.runtime.settings import Settings  # noqa: PLC0415  # --help stays fast
+
+    return bank_at(given or Settings.load().serve.bank)
+
+
+def local_path(given: str) -> Path:
+    """A file or folder of this machine, whose name may be shown: a URL may hold a password.
+
+    Raises:
+        ConfigError: If it is a URL.
+    """
+    if "://" in given:
+        raise ConfigError(
+            "expected a file or folder of this machine, got a URL; see --help for what goes where"
+        )
+    return Path(given)
+
+
 def existing_bank(given: str | None) -> Path | str:
-    """The same, of a command that makes none: opening a folder would.
+    """The bank a command means that makes none; ``None``: as for ``default_bank``.
 
     Raises:
         ConfigError: If there is no bank in the folder.
     """
     from assay.stores.bank import FILE_NAME, VECTORS_NAME  # noqa: PLC0415  # --help stays fast
 
-    place = bank_at(given)
+    place = default_bank(given)
     # With its vectors only, opening tells what is missing.
     if isinstance(place, Path) and not any(
         (place / name).exists() for name in (FILE_NAME, VECTORS_NAME)

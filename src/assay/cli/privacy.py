@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,7 +11,7 @@ import typer
 from assay.cli.embedders import embedder_for, mismatch_names_the_option
 from assay.cli.options import BankEmbedderOption, JsonOption
 from assay.cli.places import BankPlace, existing_bank
-from assay.errors import AssayError, ConfigError, RecordNotFound
+from assay.errors import AssayError, BusError, ConfigError, RecordNotFound
 
 if TYPE_CHECKING:
     from assay.runtime.facade import Runtime
@@ -57,7 +57,7 @@ def erase(  # noqa: PLR0913  # a command's options
         raise typer.Exit(1)
 
     async def run() -> "list[Receipt]":
-        async with _opened(place, chosen, used) as runtime:
+        async with _opened(place, chosen, used) as runtime, _half_done():
             if record:
                 return [await _erase_record(runtime, record, subject)]
             if subject:
@@ -66,7 +66,7 @@ def erase(  # noqa: PLR0913  # a command's options
 
     with mismatch_names_the_option():
         receipts = anyio.run(run)
-    _print(receipts, as_json=as_json)
+    _print(receipts, shown(place), as_json=as_json)
 
 
 def export(
@@ -82,6 +82,7 @@ def export(
 
     from assay.cli.consent import say_forbidden  # noqa: PLC0415
     from assay.runtime.exporting import SubjectExport, export_subject  # noqa: PLC0415
+    from assay.stores.banks import shown  # noqa: PLC0415
 
     place = existing_bank(bank)
     chosen = embedder_for(place, embedder)
@@ -93,7 +94,8 @@ def export(
     with mismatch_names_the_option():
         found = anyio.run(run)
     say_forbidden(found.forbidden)
-    sys.stdout.write(msgspec.json.encode(found).decode() + "\n")
+    told = {"bank": shown(place)} | msgspec.to_builtins(found)
+    sys.stdout.write(msgspec.json.encode(told).decode() + "\n")
 
 
 def _bus_beside(place: Path | str, bus: str) -> str | None:
@@ -120,10 +122,26 @@ async def _opened(
 ) -> "AsyncGenerator[Runtime]":
     from assay.runtime.wiring import open_runtime  # noqa: PLC0415
 
-    async with open_runtime(
-        model="scripted", guard="no_memory", bank=bank, embedder=embedder, bus=bus
-    ) as runtime:
+    async with AsyncExitStack() as stack:
+        opening = open_runtime(
+            model="scripted", guard="no_memory", bank=bank, embedder=embedder, bus=bus
+        )
+        try:
+            runtime = await stack.enter_async_context(opening)
+        except BusError as error:
+            raise BusError(f"{error}; nothing was erased") from error
         yield runtime
+
+
+@asynccontextmanager
+async def _half_done() -> "AsyncGenerator[None]":
+    """The bank comes first: where the bus failed, it is erased already."""
+    try:
+        yield
+    except BusError as error:
+        raise BusError(
+            f"{error}; the bank is erased, what waits on the bus is not: erase again when it is back"
+        ) from error
 
 
 async def _erase_record(runtime: "Runtime", record: str, subject: str) -> "Receipt":
@@ -152,10 +170,11 @@ def _known(tenant: str, subject: str) -> "Namespace":
         raise ConfigError(str(error)) from error
 
 
-def _print(receipts: "list[Receipt]", *, as_json: bool) -> None:
+def _print(receipts: "list[Receipt]", bank: str, *, as_json: bool) -> None:
     import msgspec  # noqa: PLC0415
 
     told = {
+        "bank": bank,
         "subjects": len(receipts),
         "records": sum(len(r.record_ids) for r in receipts),
         "caches": sum(r.cache_rows for r in receipts),
@@ -175,7 +194,7 @@ def _print(receipts: "list[Receipt]", *, as_json: bool) -> None:
 
     places = [(k, f"{v:,}") for k, v in told.items() if isinstance(v, int)]
     console = Console()
-    console.print(FigureTable(title="Erased", head=("place", "rows"), rows=places))
+    console.print(FigureTable(title=f"Erased from {bank}", head=("place", "rows"), rows=places))
     for receipt in receipts:
         for record_id, sealed in zip(receipt.record_ids, receipt.hashes, strict=True):
             console.print(f"{record_id} {sealed}", markup=False)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from assay.cli.options import JsonOption
+from assay.cli.places import local_path
 
 if TYPE_CHECKING:
     from assay.stores.backup import Copied
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 BankArgument = Annotated[
     str, typer.Argument(help="Folder of the bank, or postgresql://...", show_default=False)
 ]
-FileArgument = Annotated[Path, typer.Argument(help="File of the backup.", show_default=False)]
+FileArgument = Annotated[str, typer.Argument(help="File of the backup.", show_default=False)]
 
 
 def backup(path: BankArgument, file: FileArgument, *, as_json: JsonOption = False) -> None:
@@ -22,7 +23,8 @@ def backup(path: BankArgument, file: FileArgument, *, as_json: JsonOption = Fals
 
     A damaged bank is not copied: `assay bank salvage` brings back what is intact.
     """
-    copied = _database_backed_up(path, file) if _is_url(path) else _backed_up(Path(path), file)
+    target = local_path(file)
+    copied = _database_backed_up(path, target) if _is_url(path) else _backed_up(Path(path), target)
     _print(copied, f"{copied.records:,} records, {copied.bytes:,} bytes in {file}", as_json)
 
 
@@ -33,7 +35,8 @@ def restore(file: FileArgument, path: BankArgument, *, as_json: JsonOption = Fal
     """
     from assay.stores.banks import shown  # noqa: PLC0415  # --help stays fast
 
-    copied = _database_restored(file, path) if _is_url(path) else _restored(file, Path(path))
+    source = local_path(file)
+    copied = _database_restored(source, path) if _is_url(path) else _restored(source, Path(path))
     place = shown(path)
     said = f"{copied.records:,} records in {place}; {copied.erased:,} erased since were left out"
     _print(copied, said, as_json)

@@ -6,13 +6,14 @@ from typing import Annotated
 import typer
 
 from assay.cli.options import JsonOption
+from assay.errors import ConfigError
 
 
 def salvage(
-    path: Annotated[Path, typer.Argument(help="Folder of the damaged bank.", show_default=False)],
+    path: Annotated[str, typer.Argument(help="Folder of the damaged bank.", show_default=False)],
     *,
     out: Annotated[
-        Path, typer.Option(help="Folder of the new bank; must not be there.", show_default=False)
+        str, typer.Option(help="Folder of the new bank; must not be there.", show_default=False)
     ],
     as_json: JsonOption = False,
 ) -> None:
@@ -22,4 +23,9 @@ def salvage(
     """
     from assay.cli.bank.salvage_stage import run_salvage  # noqa: PLC0415  # --help stays fast
 
-    run_salvage(path, out=out, as_json=as_json)
+    if "://" in path or "://" in out:
+        raise ConfigError(
+            "salvage is for a bank in a folder; a bank in PostgreSQL is brought back with "
+            "`assay bank restore FILE postgresql://...`"
+        )
+    run_salvage(Path(path), out=Path(out), as_json=as_json)
