@@ -125,6 +125,6 @@ async def _check(client: Client, connection: Connection) -> None:
         await JetStreamContext(client, timeout=_REQUEST_SECONDS).account_info()
     except (Error, OSError) as error:
         raise BusError(
-            f"the NATS server at {connection.shown} runs without JetStream ({error}); "
+            f"the NATS server at {connection.shown} runs without JetStream; "
             "start it with `nats-server -js`"
         ) from error

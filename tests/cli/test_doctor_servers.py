@@ -48,6 +48,33 @@ def test_servers_of_the_settings_are_looked_at(
     assert found == Server(holds="bus", place=nats_url, usable=True, told="NATS with JetStream")
 
 
+def test_a_bus_without_a_bank_in_a_database_is_not_ready(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, nats_url: str
+) -> None:
+    monkeypatch.setenv("ASSAY_SERVE_BUS", nats_url)
+
+    with pytest.raises(SystemExit) as ended:
+        main(["doctor"])
+
+    said = capsys.readouterr().out
+    assert ended.value.code == 1
+    assert "a bus needs a bank that every process reaches" in said
+    assert said.rstrip().endswith("not ready: see what is missing above")
+
+
+def test_a_folder_and_a_database_have_names_apart(
+    capsys: pytest.CaptureFixture[str], clean_database: str
+) -> None:
+    with pytest.raises(SystemExit):
+        main(["doctor", "--bank", clean_database])
+
+    rows = [
+        line.split("│")[1].strip() for line in capsys.readouterr().out.splitlines() if "│" in line
+    ]
+    assert {"bank folder", "bank server"} <= set(rows)
+    assert "bank" not in rows
+
+
 def test_a_server_that_is_down_makes_an_installation_unready(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -104,6 +131,7 @@ def test_nats_without_jetstream_is_refused(
 
     assert "without JetStream" in said
     assert "nats-server -js" in said
+    assert "code=" not in said
 
 
 def test_wrong_credentials_of_the_bus_are_said(

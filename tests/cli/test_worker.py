@@ -136,7 +136,7 @@ def test_a_queue_of_experiments_needs_a_bus(capsys: pytest.CaptureFixture[str]) 
 def test_an_unknown_place_of_experiments_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     said = refused(capsys, *serve("--evaluations", "nowhere"))
 
-    assert "'nowhere'" in said
+    assert "--evaluations: expected here or queue, got 'nowhere'" in said
 
 
 def test_a_worker_needs_a_bus(capsys: pytest.CaptureFixture[str]) -> None:

@@ -63,7 +63,10 @@ def _rows(found: "Examination") -> list[tuple[str, str]]:
         for model in found.models
     ]
     folders = [
-        (folder.holds, f"{folder.path} ({'writable' if folder.writable else 'NOT writable'})")
+        (
+            f"{folder.holds} folder",
+            f"{folder.path} ({'writable' if folder.writable else 'NOT writable'})",
+        )
         for folder in found.folders
     ]
     extras = [
@@ -75,7 +78,7 @@ def _rows(found: "Examination") -> list[tuple[str, str]]:
     ]
     shared = [
         (
-            server.holds,
+            f"{server.holds} server",
             f"{server.place}\n{'usable' if server.usable else 'NOT usable'}: {server.told}"
             + (f"\n{server.warning}" if server.warning else ""),
         )

@@ -10,12 +10,14 @@ from tempfile import TemporaryFile
 
 import msgspec
 
-from assay.cli.examining_servers import Server, servers
-from assay.errors import AssayError
+from assay.cli.examining_servers import Server, named, servers
+from assay.cli.places import bank_at
+from assay.errors import AssayError, ConfigError
 from assay.runtime.models.cores import idle_cores, usable_cores
 from assay.runtime.models.model_files import KNOWN, listing, sha256_of
 from assay.runtime.paths import bank_path, cache_path, data_folder, models_folder, settings_path
 from assay.runtime.settings import FILE_VARIABLE, Settings
+from assay.runtime.wiring import checked_places
 from assay.stores.embeddings import open_embedder
 
 _REQUIREMENT = re.compile(r"^(?P<name>[\w.-]+).*;.*extra == ['\"](?P<extra>[\w-]+)['\"]")
@@ -127,13 +129,14 @@ def examine(*, bank: str = "", bus: str = "") -> Examination:
     """
     models, embedder, folders = _models(), _embedder(), _folders()
     settings, problem = _settings()
-    extras, shared = _extras(), servers(bank, bus)
+    extras, shared, together = _extras(), servers(bank, bus), _of_places(bank, bus)
     needs = [
         *_of_models(models),
         *_of_the_embedder(embedder),
         *problem,
         *_of_folders(folders),
         *_of_servers(shared),
+        *together,
     ]
     return Examination(
         ok=not needs,
@@ -278,6 +281,16 @@ def _of_servers(shared: tuple[Server, ...]) -> list[Need]:
         for server in shared
         if not server.usable
     ]
+
+
+def _of_places(bank: str, bus: str) -> list[Need]:
+    """What ``assay serve`` would refuse of bank and bus together, by the same rule."""
+    place, url, evaluations = named(bank, bus)
+    try:
+        checked_places(bank_at(place), url or None, evaluations)
+    except ConfigError as error:
+        return [Need(what="a bank and a bus that go together", command=str(error), needed=True)]
+    return []
 
 
 def _of_extras(extras: tuple[Extra, ...]) -> list[Need]:

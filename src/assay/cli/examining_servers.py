@@ -1,5 +1,7 @@
 """The servers that services and workers share, looked at from here."""
 
+from typing import NamedTuple
+
 import anyio
 import msgspec
 
@@ -8,6 +10,7 @@ from assay.runtime.clock import SystemClock
 from assay.runtime.distributed.hub import open_hub
 from assay.runtime.nats.address import masked
 from assay.runtime.settings import Settings
+from assay.runtime.wiring import Evaluations
 from assay.stores.banks import is_in_database, shown
 
 MOST_AHEAD = 5.0
@@ -32,6 +35,14 @@ class Server(msgspec.Struct, frozen=True, kw_only=True):
     warning: str = ""
 
 
+class Named(NamedTuple):
+    """What ``assay serve`` would be given."""
+
+    bank: str
+    bus: str
+    evaluations: Evaluations
+
+
 def servers(bank: str, bus: str) -> tuple[Server, ...]:
     """Look at those that are named, by an option or by the settings; blocking.
 
@@ -39,19 +50,22 @@ def servers(bank: str, bus: str) -> tuple[Server, ...]:
         bank: URL of a database; empty: that of the settings, if it is one.
         bus: URL of a bus; empty: that of the settings.
     """
-    place, url = bank, bus
-    if not (bank and bus):
-        try:
-            served = Settings.load().serve
-        except AssayError:  # said elsewhere
-            served = Settings().serve
-        place, url = bank or served.bank, bus or served.bus
+    place, url, _ = named(bank, bus)
     found: list[Server] = []
     if place and is_in_database(place):
         found.append(anyio.run(_database, place))
     if url:
         found.append(anyio.run(_bus, url))
     return tuple(found)
+
+
+def named(bank: str, bus: str) -> Named:
+    """Bank and bus of the options, else of the settings; empty: none is named."""
+    try:
+        served = Settings.load().serve
+    except AssayError:  # said elsewhere
+        served = Settings().serve
+    return Named(bank or served.bank, bus or served.bus, served.evaluations)
 
 
 async def _database(url: str) -> Server:

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
+from typing import get_args
 
 import msgspec
 
@@ -11,8 +12,8 @@ from assay.runtime.facade import Runtime
 from assay.runtime.http.upstream import checked_base_url
 from assay.runtime.nats.address import address_of, masked
 from assay.runtime.settings import ServeSettings, Settings
+from assay.runtime.wiring import Evaluations, open_runtime
 from assay.runtime.wiring import checked_places as checked_together
-from assay.runtime.wiring import open_runtime
 from assay.stores.banks import shown
 
 
@@ -23,6 +24,9 @@ def told(settings: Settings, given: Mapping[str, object]) -> Settings:
         ConfigError: If a value does not fit.
     """
     said = {name: value for name, value in given.items() if value is not None}
+    asked, places = said.get("evaluations", "here"), get_args(Evaluations)
+    if asked not in places:
+        raise ConfigError(f"--evaluations: expected {' or '.join(places)}, got {asked!r}")
     if "base_url" in said and not settings.serve.allowed_urls:
         said["allowed_urls"] = said["base_url"]  # whoever types it means it
     served = msgspec.to_builtins(settings.serve) | said
