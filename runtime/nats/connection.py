@@ -1,5 +1,6 @@
 """One connection to NATS in the words of the bus: requests outlive the server, errors are mapped."""
 
+import logging
 import math
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
@@ -26,6 +27,8 @@ from assay.runtime.nats.address import Address
 
 PATIENCE = 30.0
 """Seconds a request is repeated for while the server is away, unless told otherwise."""
+
+_log = logging.getLogger("assay.bus")
 
 _REQUEST_SECONDS = 2.0
 _RETRY_SECONDS = 0.2
@@ -96,6 +99,7 @@ class Connection:
         prefix: What every subject and stream of this installation begins with.
         shown: The servers without passwords.
         prepare: Called whenever the connection is made anew.
+        is_open: Whether it is in use, so that its loss is worth a word in the log.
     """
 
     def __init__(self, client: Client, address: Address) -> None:
@@ -106,6 +110,7 @@ class Connection:
         self._back = anyio.Event()
         self._asking = set[anyio.CancelScope]()
         self.prepare: Callable[[], Awaitable[None]] | None = None
+        self.is_open = False
 
     async def note_reconnected(self) -> None:
         """Prepare the server, which may be another one or have lost all, and wake whoever waits for it."""
@@ -114,11 +119,14 @@ class Connection:
                 await self.prepare()
         self._back.set()
         self._back = anyio.Event()
+        _log.warning("assay: the bus at %s is back", self.shown)
 
     def note_lost(self) -> None:
         """What was asked will not be answered any more: let it be asked again."""
         for scope in self._asking:
             scope.cancel()
+        if self.is_open:
+            _log.warning("assay: the bus at %s is lost; it is tried until it is back", self.shown)
 
     def new_inbox(self) -> str:
         """A subject that nobody else knows."""

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
+from typing import Any
 
 import anyio
 from nats.aio.client import Client
@@ -22,6 +23,19 @@ _OLDEST = (2, 11)
 _HOW_TO_START = "start one with `nats-server -js`, or give another --bus"
 
 
+class _NotEncrypted(Error):
+    """A server that was to be asked over TLS takes connections in plain text."""
+
+
+class _EncryptedClient(Client):
+    """Leaves a server that does not ask for TLS, before it tells it a password; at each connection."""
+
+    async def _process_info(self, info: dict[str, Any], initial_connection: bool = False) -> None:  # noqa: FBT001, FBT002  # the client's signature
+        if initial_connection and not info.get("tls_required"):
+            raise _NotEncrypted("it does not ask for TLS")
+        await super()._process_info(info, initial_connection)
+
+
 @asynccontextmanager
 async def connected(url: str) -> AsyncGenerator[Connection]:
     """A connection to a server with JetStream; it is made anew whenever it breaks.
@@ -31,21 +45,24 @@ async def connected(url: str) -> AsyncGenerator[Connection]:
 
     Raises:
         ConfigError: If the URL is none.
-        BusError: If the server is down, refuses the credentials, is too old or lacks JetStream.
+        BusError: If the server is down, refuses the credentials, is too old, lacks JetStream, or TLS
+            where the URL asks for it.
     """
     address = address_of(url)
     client, connection = await _connect(address)
     try:
         await _check(client, connection)
+        connection.is_open = True
         yield connection
     finally:
+        connection.is_open = False
         await _close(client)
 
 
 async def _connect(address: Address) -> tuple[Client, Connection]:
     tries = 0
     while True:
-        client = Client()
+        client = _EncryptedClient() if address.servers[0].startswith("tls://") else Client()
         connection = Connection(client, address)
         error = await _failure(client, connection, address)
         if error is None:
@@ -105,6 +122,11 @@ def _not_connected(address: Address, error: Exception) -> BusError:
         return BusError(
             f"the bus at {address.shown} refused the user or password; "
             "give them as nats://user:password@host:port"
+        )
+    if isinstance(error, _NotEncrypted):
+        return BusError(
+            f"expected TLS of the bus at {address.shown}, but the server takes connections in plain "
+            "text; set up tls in its configuration, or give it as nats://host:port"
         )
     if isinstance(error, ConnectionResetError | BrokenPipeError):
         return BusError(

@@ -43,7 +43,8 @@ def test_two_services_and_a_worker_have_one_conversation(
         process(tmp_path, *serve(*places, "--no-work")) as two,
         process(tmp_path, *worker(*places)) as working,
     ):
-        doors = [client(door.says()["address"]) for door in (one, two)]
+        told = [door.says() for door in (one, two)]
+        doors = [client(door["address"]) for door in told]
         started = working.says()
 
         first = doors[0].post(PATH, json=asking("My cat is called Miso."))
@@ -58,6 +59,7 @@ def test_two_services_and_a_worker_have_one_conversation(
         for door in doors:
             door.close()
 
+    assert [door["bus"] for door in told] == [nats_url, nats_url]
     assert started["event"] == "worker.started"
     assert "correct" not in json.dumps(started)  # horse: a password is never shown
     assert (first.status_code, second.status_code) == (200, 200)

@@ -216,6 +216,8 @@ def _tell(settings: "ServeSettings", address: str, keys: dict[str, str], as_json
     own = next((key for key, tenant in keys.items() if not tenant), "YOUR-KEY")
     if as_json:
         told = {"address": address, "model": settings.model, "bank": shown(bank_at(settings.bank))}
+        if settings.bus:
+            told["bus"] = masked(settings.bus)
         typer.echo(json.dumps({**told, "api_key": own}))
         return
     typer.echo(f"Assay serves {settings.model} at {address}/v1 (Ctrl-C stops it)")

@@ -108,6 +108,54 @@ async def test_wrong_credentials_are_refused_without_showing_them(tmp_path: Path
     assert shown == server.url
 
 
+async def test_a_server_without_tls_is_refused_where_tls_is_asked_for(
+    nats_server: NatsServer,
+) -> None:
+    with pytest.raises(BusError, match="expected TLS of the bus at tls://127"):
+        async with open_nats(nats_server.url.replace("nats://", "tls://")):
+            pass
+
+
+async def test_a_server_without_tls_is_told_no_password() -> None:
+    told = bytearray()
+
+    async def plain(client: SocketStream) -> None:
+        async with client:
+            await client.send(b'INFO {"version":"2.11.0","max_payload":1048576}\r\n')
+            with suppress(anyio.EndOfStream, anyio.BrokenResourceError):
+                while True:
+                    told.extend(await client.receive())
+
+    listener = await anyio.create_tcp_listener(local_host="127.0.0.1")
+    port = listener.extra(SocketAttribute.local_port)  # noqa: S610 - no database here
+    async with listener, anyio.create_task_group() as group:
+        group.start_soon(listener.serve, plain)
+        with pytest.raises(BusError, match="expected TLS"):
+            async with open_nats(f"tls://anna:hidden@127.0.0.1:{port}"):
+                pass
+        group.cancel_scope.cancel()
+
+    assert bytes(told) == b""
+
+
+async def test_a_server_that_goes_and_comes_is_told_of_in_the_log(
+    own_server: NatsServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with open_nats(own_server.url) as connection:
+        own_server.kill()
+        with anyio.fail_after(15):
+            while not caplog.messages:
+                await anyio.wait_all_tasks_blocked()
+        own_server.start()
+        with anyio.fail_after(15):
+            await connection.reconnected()
+
+    assert caplog.messages == [
+        f"assay: the bus at {own_server.url} is lost; it is tried until it is back",
+        f"assay: the bus at {own_server.url} is back",
+    ]
+
+
 async def test_opening_twice_keeps_what_is_there(nats_url: str) -> None:
     where = subject("x", "events", Namespace("u"), "s").partition(".")[2]
 
