@@ -15,6 +15,7 @@ import msgspec
 
 from assay.errors import NewerFormat, StoreCorrupt, StoreError
 from assay.stores.postgres.schema import FORMAT
+from assay.stores.schema import APPLICATION_ID
 
 _LIST = "bank.json"
 _KIND = "assay bank on postgresql"
@@ -123,8 +124,8 @@ def contents(file: Path) -> Contents:
 def _refuse_of_folder(file: Path) -> None:
     """A backup that ``stores/backup.py`` wrote is whole, but of no bank in PostgreSQL."""
     with file.open("rb") as opened:
-        header = opened.read(len(_SQLITE))
-    if header == _SQLITE:
+        header = opened.read(72)
+    if header.startswith(_SQLITE) and int.from_bytes(header[68:], "big") == APPLICATION_ID:
         raise StoreError(
             f"{file} is a backup of a bank in a folder, not of one in PostgreSQL; restore it there: "
             f"`assay bank restore {file} FOLDER`"
