@@ -3,6 +3,7 @@
 PostgreSQL's errors become the store's errors here and nowhere else.
 """
 
+import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from types import TracebackType
@@ -24,6 +25,8 @@ OLDEST_PGVECTOR = 0, 8
 """The first one whose approximate indexes go on past their first candidates."""
 
 _PGVECTOR = "SELECT extversion FROM pg_extension WHERE extname = 'vector'"
+
+_log = logging.getLogger("assay.bank")
 
 _CLOSE_SECONDS = 5.0
 _UNDO_SECONDS = 5.0
@@ -62,6 +65,7 @@ class Postgres:
         self._patience = patience
         self._migrations = migrations
         self._closed = True
+        self._is_away = False
 
     async def __aenter__(self) -> Self:
         self._pool = await open_pool(self.url, self._most)
@@ -158,14 +162,28 @@ class Postgres:
                 raise StoreClosed(f"the bank {self.name} was closed")
             try:
                 async with self._pool.acquire() as connection, _given_up_if_lost(connection):
-                    return await attempt(connection)
+                    done = await attempt(connection)
+                    self._note_back()
+                    return done
             except FOREIGN as error:
+                self._note_away(error)
                 since = anyio.current_time() if since is None else since
                 is_over = anyio.current_time() - since > self._patience
                 if is_over or not is_worth(error):
                     raise mapped(error, self.name) from error
             await anyio.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)
+
+    def _note_away(self, error: Exception) -> None:
+        """One line in the log for each time the server goes; a lost connection may be one of many."""
+        if isinstance(error, LOST) and not self._is_away:
+            self._is_away = True
+            _log.warning("assay: the bank %s is lost; it is tried until it is back", self.name)
+
+    def _note_back(self) -> None:
+        if self._is_away:
+            self._is_away = False
+            _log.warning("assay: the bank %s is back", self.name)
 
     @contextmanager
     def _mapping(self) -> Generator[None]:

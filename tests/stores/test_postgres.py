@@ -257,7 +257,9 @@ async def test_what_fails_within_a_transaction_undoes_all_of_it(clean_database: 
 
 
 @pytest.mark.timeout(60)
-async def test_a_server_that_restarts_is_waited_for_and_one_that_stays_away_is_not() -> None:
+async def test_a_server_that_restarts_is_waited_for_and_one_that_stays_away_is_not(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     acknowledged: list[str] = []
 
     async def write(store: PostgresRecords, writer: int) -> None:
@@ -278,7 +280,13 @@ async def test_a_server_that_restarts_is_waited_for_and_one_that_stays_away_is_n
                 with pytest.raises(StoreError, match="start PostgreSQL"):
                     await impatient.fetch("SELECT 1")
                 await anyio.to_thread.run_sync(server.start)
+            said = caplog.messages
 
+            assert (
+                said[0] == f"assay: the bank {database.name} is lost; it is tried until it is back"
+            )
+            assert said[-1] == f"assay: the bank {database.name} is back"
+            assert len(said) < 10
             assert sorted(ids(await store.current(ANN, at=NOON))) == sorted(acknowledged)
             assert len(acknowledged) == 120
 
