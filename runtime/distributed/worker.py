@@ -240,9 +240,10 @@ class _Counted:
 
 
 def _other_outfit(wanted: Outfit, here: Outfit) -> str:
+    # Without quotation marks: a service's log leaves out what stands in them.
     return (
-        f"the worker that took the turn has model {here.model!r} and guard {here.guard!r}, it is for "
-        f"{wanted.model!r} and {wanted.guard!r}; start every worker as its services are: "
+        f"the worker that took the turn has model {here.model} and guard {here.guard}, it is for "
+        f"model {wanted.model} and guard {wanted.guard}; start every worker as its services are: "
         "the same --model, --guard and settings"
     )
 
