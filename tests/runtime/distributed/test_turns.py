@@ -257,7 +257,7 @@ async def test_without_a_worker_the_turn_is_given_up_and_says_so() -> None:
 
 
 async def test_a_worker_with_another_model_takes_no_turn(open_place: OpenPlace) -> None:
-    settings, told = with_settings(turn={"queue_seconds": 1.0}), list[Ended]()
+    settings, told = with_settings(turn={"queue_seconds": 2.0}), list[Ended]()
     differ = "has model another and guard word, it is for model scripted and guard word"
     async with open_place() as (bank, queue), anyio.create_task_group() as group:
         other = process(bank, "worker", model=ScriptedModel(identity="another"))
@@ -296,11 +296,11 @@ async def test_a_turn_that_one_worker_refuses_is_taken_by_another(open_place: Op
 async def test_a_turn_that_was_begun_may_take_longer_than_one_waits_for_a_worker(
     open_place: OpenPlace,
 ) -> None:
-    model, queue_seconds = Waiting(), 0.3
-    settings = with_settings(turn={"seconds": 1.0, "queue_seconds": queue_seconds})
+    model = Waiting()
+    settings = with_settings(turn={"seconds": 1.5, "queue_seconds": 1.0})
 
     async with house(open_place, model=model, settings=settings) as (one, _, _bank):
-        with pytest.raises(TurnTimeout, match="1 s"):
+        with pytest.raises(TurnTimeout, match=r"1\.5 s"):
             await one.session(user=USER, session_id=SESSION).send(MESSAGES[0])
 
 
