@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
+import anyio
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
@@ -23,6 +24,9 @@ OPEN: Final = frozenset({"/health", "/ready"})
 
 OWN_SIGN_IN: Final = "/inspect"
 """The inspector asks for the key in a form of its own."""
+
+_REFUSED_BYTES = 65_536
+_REFUSED_SECONDS = 1.0
 
 
 def make_app(service: Service, *, routes: Sequence[BaseRoute] = ()) -> Starlette:
@@ -91,10 +95,25 @@ class KeyRequired:
         if scope["type"] == "http" and not _is_open(scope["path"]):
             tenant = self._service.tenant_of(_key(Request(scope)))
             if tenant is None:
+                await _taken_in(receive)
                 await _no_key().response()(scope, receive, send)
                 return
             scope.setdefault("state", {})["tenant"] = tenant
         await self._app(scope, receive, send)
+
+
+async def _taken_in(receive: Receive) -> None:
+    """Read what a client that is refused still sends, a little of it and not for long.
+
+    A connection closed while bytes come in is reset, and the client may never see why.
+    """
+    left = _REFUSED_BYTES
+    with anyio.move_on_after(_REFUSED_SECONDS):
+        while left > 0:
+            message = await receive()
+            left -= len(message.get("body", b""))
+            if not message.get("more_body", False):
+                return
 
 
 def _is_open(path: str) -> bool:

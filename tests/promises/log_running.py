@@ -72,6 +72,8 @@ async def served(folder: Path, url: str) -> AsyncGenerator[tuple[str, Callable[[
                 lines = log.read_text().splitlines()
                 return Ran(process.returncode or 0, told, err.read_text(), lines)
 
-            yield json.loads(told)["address"], ran
-            process.send_signal(signal.SIGTERM)
-            await process.wait()
+            try:
+                yield json.loads(told)["address"], ran
+            finally:
+                process.send_signal(signal.SIGTERM)
+                await process.wait()
