@@ -193,3 +193,17 @@ async def test_a_stop_that_cannot_wait_tells_the_client_to_try_again(
     assert int(answer.headers["retry-after"]) > 0
     assert memories == []
     assert caplog.messages == []
+
+
+async def test_a_refused_client_that_still_sends_is_told_why() -> None:
+    said = b'{"messages": []}'
+    head = f"POST {PATH} HTTP/1.1\r\nHost: x\r\nContent-Length: {len(said)}\r\n\r\n"
+    async with served() as service:
+        port = int(service.address.rpartition(":")[2])
+        async with await anyio.connect_tcp("127.0.0.1", port) as stream:
+            await stream.send(head.encode())
+            with pytest.raises(TimeoutError), anyio.fail_after(0.05):
+                await stream.receive()  # not before the body has come
+            await stream.send(said)
+
+            assert (await stream.receive()).startswith(b"HTTP/1.1 401")
