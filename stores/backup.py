@@ -1,6 +1,5 @@
 """A whole bank in one file, and back; what was erased since stays erased."""
 
-import os
 import shutil
 import sqlite3
 import zipfile
@@ -12,6 +11,7 @@ import msgspec
 
 from assay.errors import StoreError
 from assay.stores.bank import FILE_NAME, VECTORS_NAME
+from assay.stores.durable import sync
 from assay.stores.protocols import ReplacedEntry, turn_source
 from assay.stores.records import Namespace, RecordId, SessionId, TurnId
 from assay.stores.schema import check_header, check_pages, migrate
@@ -57,7 +57,7 @@ def back_up(bank: Path, file: Path) -> Copied:
     try:
         _copy(source, temporary)
         temporary.replace(file)
-        _sync(file.parent)
+        sync(file.parent)
     except (OSError, sqlite3.Error) as error:
         raise StoreError(f"{file} cannot be written: {error}") from error
     finally:
@@ -116,7 +116,7 @@ def _copy(source: Path, target: Path) -> None:
     with closing(connect_read_only(source)) as old, closing(sqlite3.connect(target)) as new:
         old.backup(new)
     target.chmod(0o600)
-    _sync(target)
+    sync(target)
 
 
 @contextmanager
@@ -159,7 +159,7 @@ def _without_erased(restored: Path, old: sqlite3.Connection | None, target: Path
             old.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         erased = before - _records(connection)
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    _sync(restored)
+    sync(restored)
     return erased
 
 
@@ -212,7 +212,7 @@ def _put_in_place(restored: Path, target: Path) -> None:
     for suffix in ("-wal", "-shm"):
         target.with_name(target.name + suffix).unlink(missing_ok=True)
     restored.replace(target)
-    _sync(target.parent)
+    sync(target.parent)
 
 
 def _told(path: Path) -> Copied:
@@ -222,11 +222,3 @@ def _told(path: Path) -> Copied:
 
 def _records(connection: sqlite3.Connection) -> int:
     return int(connection.execute("SELECT count(*) FROM records").fetchone()[0])
-
-
-def _sync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -15,6 +15,7 @@ import msgspec
 import numpy as np
 
 from assay.errors import StoreCorrupt
+from assay.stores.durable import sync
 from assay.stores.protocols import FloatMatrix
 from assay.stores.records import Namespace, RecordId
 
@@ -96,14 +97,14 @@ def write(path: Path, content: VectorFile) -> None:
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
-    sync_folder(path.parent)
+    sync(path.parent)
 
 
 def remove(path: Path) -> None:
     """Remove a file for good, if it is there; blocks."""
     _remove_stale(path)
     path.unlink(missing_ok=True)
-    sync_folder(path.parent)
+    sync(path.parent)
 
 
 def _remove_stale(path: Path) -> None:
@@ -113,12 +114,3 @@ def _remove_stale(path: Path) -> None:
     """
     for stale in path.parent.glob(f".{path.name}.*.new"):
         stale.unlink(missing_ok=True)
-
-
-def sync_folder(path: Path) -> None:
-    """Make renames and removals in a folder durable; blocks."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -10,6 +10,7 @@ import tempfile
 from pathlib import Path
 
 from assay.errors import NewerFormat, StoreCorrupt
+from assay.stores.durable import sync
 
 APPLICATION_ID = 0x41535341
 """``ASSA``: tells a bank from any other SQLite file."""
@@ -205,9 +206,9 @@ def _create(path: Path) -> None:
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         finally:
             connection.close()
-        _sync(temporary)
+        sync(temporary)
         _link(temporary, path)
-        _sync(path.parent)
+        sync(path.parent)
     finally:
         for left in ("", "-wal", "-shm", "-journal"):
             Path(f"{name}{left}").unlink(missing_ok=True)
@@ -218,14 +219,6 @@ def _link(temporary: Path, path: Path) -> None:
         path.hardlink_to(temporary)
     except FileExistsError:
         return  # another process was first; its file is as good
-
-
-def _sync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def check_header(path: Path) -> None:

@@ -14,6 +14,7 @@ from typing import IO
 import msgspec
 
 from assay.errors import NewerFormat, StoreCorrupt, StoreError
+from assay.stores.durable import sync
 from assay.stores.postgres.schema import FORMAT
 from assay.stores.schema import APPLICATION_ID
 
@@ -82,7 +83,7 @@ class BackupWriter:
             self._raw.flush()
             os.fsync(self._raw.fileno())
             self._temporary.replace(self._file)
-            _sync(self._file.parent)
+            sync(self._file.parent)
             return self._file.stat().st_size
 
     def close(self) -> None:
@@ -164,11 +165,3 @@ def _writing(file: Path) -> Generator[None]:
         yield
     except OSError as error:
         raise StoreError(f"{file} cannot be written: {error}") from error
-
-
-def _sync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

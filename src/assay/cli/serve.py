@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from assay.runtime.settings import ServeSettings, Settings
 
 _INTERRUPTED = 130
-_KEY_VARIABLE = "ASSAY_API_KEY"
 
 
 def serve(  # noqa: PLR0913  # a command's options
