@@ -3,7 +3,6 @@
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
-import anyio
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
@@ -14,6 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from assay.errors import StoreError
 from assay.runtime.http.answers import model_body, models_body
+from assay.runtime.http.bodies import HeardOut
 from assay.runtime.http.chat import chat_completions, require_model
 from assay.runtime.http.errors import ApiError, internal_error, json_response, log_broken
 from assay.runtime.http.metrics import TEXT_FORMAT
@@ -24,9 +24,6 @@ OPEN: Final = frozenset({"/health", "/ready"})
 
 OWN_SIGN_IN: Final = "/inspect"
 """The inspector asks for the key in a form of its own."""
-
-_REFUSED_BYTES = 65_536
-_REFUSED_SECONDS = 1.0
 
 
 def make_app(service: Service, *, routes: Sequence[BaseRoute] = ()) -> Starlette:
@@ -46,7 +43,11 @@ def make_app(service: Service, *, routes: Sequence[BaseRoute] = ()) -> Starlette
             Route("/v1/chat/completions", _over(service, chat_completions), methods=["POST"]),
             *routes,
         ],
-        middleware=[Middleware(Contained), Middleware(KeyRequired, service=service)],
+        middleware=[
+            Middleware(HeardOut),
+            Middleware(Contained),
+            Middleware(KeyRequired, service=service),
+        ],
         exception_handlers={HTTPException: _http_error},
     )
 
@@ -95,25 +96,10 @@ class KeyRequired:
         if scope["type"] == "http" and not _is_open(scope["path"]):
             tenant = self._service.tenant_of(_key(Request(scope)))
             if tenant is None:
-                await _taken_in(receive)
                 await _no_key().response()(scope, receive, send)
                 return
             scope.setdefault("state", {})["tenant"] = tenant
         await self._app(scope, receive, send)
-
-
-async def _taken_in(receive: Receive) -> None:
-    """Read what a client that is refused still sends, a little of it and not for long.
-
-    A connection closed while bytes come in is reset, and the client may never see why.
-    """
-    left = _REFUSED_BYTES
-    with anyio.move_on_after(_REFUSED_SECONDS):
-        while left > 0:
-            message = await receive()
-            left -= len(message.get("body", b""))
-            if not message.get("more_body", False):
-                return
 
 
 def _is_open(path: str) -> bool:

@@ -4,13 +4,64 @@ import re
 from typing import Final
 
 import anyio
+from starlette.datastructures import MutableHeaders
 from starlette.requests import ClientDisconnect, Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from assay.runtime.http.errors import ApiError
 from assay.runtime.settings import ServeSettings
 
 _STRING: Final = re.compile(rb'"(?:[^"\\]|\\.)*+"', re.DOTALL)
 _BRACKET: Final = re.compile(rb"[\[\]{}]")
+_UNHEARD_BYTES: Final = 65_536
+_UNHEARD_SECONDS: Final = 1.0
+
+
+class HeardOut:
+    """Reads what a client still sends when its answer begins, a little of it and not for long.
+
+    A connection closed while bytes come in is reset, and the client may never see why it was
+    refused; one kept open would go on taking a body that never ends. So what does not end is
+    answered and closed, and every other connection serves on.
+
+    Args:
+        app: What is inside.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        is_over = False
+
+        async def receiving() -> Message:
+            nonlocal is_over
+            message = await receive()
+            is_over = not message.get("more_body", False)
+            return message
+
+        async def sending(message: Message) -> None:
+            if message["type"] == "http.response.start" and not is_over:
+                await _heard_out(receiving)
+                if not is_over:
+                    MutableHeaders(scope=message)["Connection"] = "close"
+            await send(message)
+
+        await self._app(scope, receiving, sending)
+
+
+async def _heard_out(receive: Receive) -> None:
+    left = _UNHEARD_BYTES
+    with anyio.move_on_after(_UNHEARD_SECONDS):
+        while left > 0:
+            message = await receive()
+            left -= len(message.get("body", b""))
+            if not message.get("more_body", False):
+                return
 
 
 async def read_body(request: Request, settings: ServeSettings) -> bytes:

@@ -57,8 +57,6 @@ class ApiError(Exception):
     def response(self) -> Response:
         """The whole response."""
         headers: dict[str, str] = {}
-        if self.status in _BODY_UNREAD:
-            headers["Connection"] = "close"
         if self.status == 401:  # noqa: PLR2004  # Unauthorized
             headers["WWW-Authenticate"] = "Bearer"
         if self.retry_after is not None:
@@ -136,9 +134,6 @@ _AWAY = frozenset({"StoreError", "StoreClosed", "LeaseLost", "BusError", "JobFai
 _TOLD = frozenset(
     {"StoreError", "StoreClosed", "StoreCorrupt", "NewerFormat", "LeaseLost", "BusError"}
 )
-
-_BODY_UNREAD = frozenset({401, 404, 405, 408, 413, 429})
-"""Answered before the body was read; kept open, the connection would go on taking an endless one."""
 
 _CAUSES: Mapping[str, tuple[int, str, str]] = {
     "ModelUnavailable": (503, "server_error", "model_unavailable"),

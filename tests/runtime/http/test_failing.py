@@ -195,15 +195,40 @@ async def test_a_stop_that_cannot_wait_tells_the_client_to_try_again(
     assert caplog.messages == []
 
 
-async def test_a_refused_client_that_still_sends_is_told_why() -> None:
-    said = b'{"messages": []}'
-    head = f"POST {PATH} HTTP/1.1\r\nHost: x\r\nContent-Length: {len(said)}\r\n\r\n"
-    async with served() as service:
+RIGHTS = f"Authorization: Bearer {KEY}\r\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "rights", "status"),
+    [(PATH, "", 401), ("/v1/nothing", RIGHTS, 404), ("/health", "", 405), (PATH, RIGHTS, 413)],
+)
+async def test_a_refused_client_that_still_sends_is_told_why_and_may_ask_again(
+    path: str, rights: str, status: int
+) -> None:
+    said = b'{"messages": []}' * 100
+    head = f"POST {path} HTTP/1.1\r\nHost: x\r\n{rights}Content-Length: {len(said)}\r\n\r\n"
+    async with served(body_bytes=1024) as service:
         port = int(service.address.rpartition(":")[2])
         async with await anyio.connect_tcp("127.0.0.1", port) as stream:
             await stream.send(head.encode())
             with pytest.raises(TimeoutError), anyio.fail_after(0.05):
                 await stream.receive()  # not before the body has come
             await stream.send(said)
+            refused = await stream.receive()
+            await stream.send(b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n")
 
-            assert (await stream.receive()).startswith(b"HTTP/1.1 401")
+            assert refused.startswith(b"HTTP/1.1 %d" % status)
+            assert (await stream.receive()).startswith(b"HTTP/1.1 200")
+
+
+async def test_a_refused_client_that_never_ends_is_told_why_and_hung_up_on() -> None:
+    head = f"POST {PATH} HTTP/1.1\r\nHost: x\r\nContent-Length: 900000\r\n\r\n"
+    async with served() as service:
+        port = int(service.address.rpartition(":")[2])
+        async with await anyio.connect_tcp("127.0.0.1", port) as stream:
+            await stream.send(head.encode() + b"x" * 70_000)
+            with anyio.fail_after(10):
+                answer = await stream.receive()
+
+            assert answer.startswith(b"HTTP/1.1 401")
+            assert b"\r\nconnection: close\r\n" in answer.lower()
