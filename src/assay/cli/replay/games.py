@@ -11,7 +11,7 @@ import typer
 
 from assay.cli.interrupts import interruptible
 from assay.cli.naming import nearest
-from assay.cli.options import checked_folder
+from assay.cli.options import JsonOption, checked_folder
 from assay.errors import ConfigError, ScenarioError
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def games(  # noqa: PLR0913, PLR0917  # one parameter per option
         Path | None,
         typer.Option(help="Folder for games.json, games.md and games.html (risk frontier)."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,  # noqa: FBT002  # typer wants it
+    as_json: JsonOption = False,  # noqa: FBT002  # typer wants it
 ) -> None:
     """Play synthetic clearing games and print what each method asks and recovers."""
     from assay.guards.clearing.answers import AnswerKind  # noqa: PLC0415  # keeps --help fast

@@ -12,6 +12,7 @@ import typer
 
 from assay.cli.interrupts import interruptible
 from assay.cli.naming import nearest
+from assay.cli.options import JsonOption
 from assay.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def jointcorebench(  # noqa: PLR0913, PLR0917  # one parameter per option
     markdown: Annotated[
         Path | None, typer.Option(help="Also write the tables to this file.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,  # noqa: FBT002  # typer wants it
+    as_json: JsonOption = False,  # noqa: FBT002  # typer wants it
 ) -> None:
     """Replay JointCoreBench: find the records a decision needs with few questions.
 

