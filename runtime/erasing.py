@@ -27,6 +27,7 @@ from assay.runtime.events import (
 )
 from assay.runtime.remember import turn_of
 from assay.runtime.session import session_of, stream_of
+from assay.stores.erasure import erase
 from assay.stores.protocols import Bank, ReplacedEntry
 from assay.stores.records import ArchiveTurn, MemoryRecord, Namespace, SessionId, TurnId
 
@@ -74,6 +75,27 @@ async def words_of(bank: Bank, namespace: Namespace, records: Sequence[MemoryRec
     turns = await bank.archive.all(namespace)
     doomed = tuple(turn.id for turn in turns if _goes(turn, traces, reach))
     return Words(doomed, tuple(entries))
+
+
+async def erase_turn(bank: Bank, namespace: Namespace, turn_id: TurnId) -> None:
+    """Erase what a turn wrote while its user was erased: it may have come after the erasure.
+
+    Args:
+        bank: Where.
+        namespace: Whose.
+        turn_id: Of a session that was erased; no turn of it is ever taken again.
+
+    Raises:
+        StoreError: If a place could not be reached.
+    """
+    turns = [turn.id for turn in await bank.archive.all(namespace) if turn_of(turn.id) == turn_id]
+    changes = await bank.store.changes(namespace, after=0)
+    records = [
+        record.id
+        for record in changes.records
+        if record.origin.source_turn and turn_of(record.origin.source_turn) == turn_id
+    ]
+    await erase(bank, namespace, records, turn_ids=(turn_id, *turns))
 
 
 async def streams_of(bank: Bank, namespace: Namespace) -> list[SessionId]:

@@ -172,6 +172,7 @@ class Runtime:
         Raises:
             ValueError: If the question is empty, too long, or has a NUL.
             GuardError: If the guard cannot decide and the policy is to fail.
+            RecordNotFound: If a candidate was erased meanwhile; ask again.
         """
         namespace = checked_user(user)
         handlers = Handlers(self._equipment, namespace, SessionId("recall"))
@@ -182,10 +183,14 @@ class Runtime:
         found = (await handlers.retrieve(retrieve)).found
         review = Review(turn_id=retrieve.turn_id, text=question, said_at=now, at=now, found=found)
         decision = (await handlers.review(review)).decision
-        admitted = [judgement.record_id for judgement in decision.admitted]
-        records = await self.bank.store.get(namespace, admitted)
+        records = await self._still_there(namespace, [one.record_id for one in found])
+        admitted = {judgement.record_id for judgement in decision.admitted}
         # Whoever asks hands them to a model of their own, and nobody knows where that is.
-        kept = tuple(record for record in records if not record.consent.no_external_model)
+        kept = tuple(
+            record
+            for record in records
+            if record.id in admitted and not record.consent.no_external_model
+        )
         return Recall(records=kept, decision=decision)
 
     async def remember(  # what a record says of itself
@@ -400,6 +405,16 @@ class Runtime:
             for namespace in namespaces:
                 await self.hub.drop(namespace)
         return receipts
+
+    async def _still_there(
+        self, namespace: Namespace, ids: Sequence[RecordId]
+    ) -> list[MemoryRecord]:
+        """Records that were asked about; of one that was erased meanwhile no answer is kept."""
+        try:
+            return await self.bank.store.get(namespace, ids)
+        except RecordNotFound:
+            await self.bank.cache.forget(namespace, ids)
+            raise
 
     async def _review(self, user: str, record_id_: str, verdict: Verdict) -> RecordReviewed:
         namespace, record = checked_user(user), RecordId(record_id_)

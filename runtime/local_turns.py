@@ -6,12 +6,13 @@ from typing import Literal, assert_never
 
 import anyio
 
-from assay.errors import StoreError, TurnError, TurnFailed, TurnTimeout
+from assay.errors import ErasedInput, StoreError, TurnError, TurnFailed, TurnTimeout
 from assay.guards.protocols import DeltaSink, ToolCall
 from assay.runtime.bus import Bus, EventHandler, Observer, SessionBus
 from assay.runtime.commands import Complete, ToolResult
 from assay.runtime.engine import Engine
 from assay.runtime.equipment import Equipment
+from assay.runtime.erasing import erase_turn
 from assay.runtime.events import (
     AnyEvent,
     CommandFailed,
@@ -42,6 +43,7 @@ class LocalTurns:
 
     def __init__(self, equipment: Equipment, user: Namespace, session_id: SessionId) -> None:
         self._equipment = equipment
+        self._user = user
         self._id = session_id
         self._handlers = Handlers(equipment, user, session_id)
         bank, stream = equipment.bank, stream_of(user, session_id)
@@ -171,10 +173,13 @@ class LocalTurns:
             try:
                 with anyio.move_on_after(seconds):
                     return _outcome(await self._run(event, sink))
-            except anyio.get_cancelled_exc_class():
-                await self._give_up("cancelled")
+            except ErasedInput:
+                await self._erase(turn_id)
                 raise
-            await self._give_up("deadline")
+            except anyio.get_cancelled_exc_class():
+                await self._give_up(turn_id, "cancelled")
+                raise
+            await self._give_up(turn_id, "deadline")
             raise TurnTimeout(f"no reply within {seconds:g} s (turn.seconds); the turn is over")
 
     async def _run(
@@ -184,13 +189,20 @@ class LocalTurns:
         async with self._bus.running():
             return await (self._engine.resume() if event is None else self._engine.run(event))
 
-    async def _give_up(self, reason: Literal["cancelled", "deadline"]) -> None:
+    async def _give_up(self, turn_id: TurnId, reason: Literal["cancelled", "deadline"]) -> None:
         """Close the turn in the journal, so that it is not resumed; if that fails, it is resumed."""
         with anyio.CancelScope(shield=True), anyio.move_on_after(_CLEAN_UP_SECONDS):
             try:
                 await self._engine.give_up(reason, at=self._equipment.clock.now())
+            except ErasedInput:
+                await self._erase(turn_id)
             except StoreError as error:
                 self._observation.not_closed(error)
+
+    async def _erase(self, turn_id: TurnId) -> None:
+        """The user was erased meanwhile: what the turn has written since goes, too."""
+        with anyio.CancelScope(shield=True):
+            await erase_turn(self._equipment.bank, self._user, turn_id)
 
 
 def _bus(equipment: Equipment, handlers: Handlers, stream: SessionId) -> SessionBus:
