@@ -1,8 +1,10 @@
 """The addresses of the service."""
 
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from typing import Final
 
+import anyio
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
@@ -21,6 +23,9 @@ from assay.runtime.http.service import Service
 
 OPEN: Final = frozenset({"/health", "/ready"})
 """Addresses that need no key."""
+
+READY_SECONDS = 2.0
+"""How long the bank may take to show that it can be read; whoever asks waits seconds, not minutes."""
 
 OWN_SIGN_IN: Final = "/inspect"
 """The inspector asks for the key in a form of its own."""
@@ -140,11 +145,10 @@ async def _ready(service: Service, request: Request) -> Response:
     """Whether work should be sent here: not while it stops, nor when the bank cannot be read."""
     if service.is_stopping:
         return json_response({"status": "stopping"}, status=503)
-    try:
+    with anyio.move_on_after(READY_SECONDS), suppress(StoreError):
         await service.runtime.memories("ready")
-    except StoreError:
-        return json_response({"status": "the bank cannot be read"}, status=503)
-    return json_response({"status": "ready"})
+        return json_response({"status": "ready"})
+    return json_response({"status": "the bank cannot be read"}, status=503)
 
 
 async def _metrics(service: Service, request: Request) -> Response:

@@ -1,11 +1,13 @@
 """What can be seen of the service from outside: traces, figures, readiness, news."""
 
+import anyio
 import pytest
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from assay.errors import ConfigError
+from assay.runtime.http import app
 from assay.runtime.http import turn as turn_module
 from assay.runtime.http.keys import Keys, tenants_of
 
@@ -56,6 +58,18 @@ async def test_a_service_that_stops_is_not_ready_and_still_healthy() -> None:
         after, health = await client.get("/ready"), await client.get("/health")
 
     assert (before.status_code, after.status_code, health.status_code) == (200, 503, 200)
+
+
+async def test_a_bank_that_does_not_answer_is_not_ready_soon(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(app, "READY_SECONDS", 0.01)
+    async with served() as one, one.client() as client:
+        monkeypatch.setattr(one.service.runtime, "memories", lambda _: anyio.sleep_forever())
+        answer = await client.get("/ready")
+
+    assert answer.status_code == 503
+    assert answer.json() == {"status": "the bank cannot be read"}
 
 
 async def test_news_tell_of_the_own_tenant_only() -> None:
