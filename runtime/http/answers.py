@@ -20,8 +20,8 @@ def model_body(model: str, created: int) -> dict[str, object]:
     return {"id": model, "object": "model", "created": created, "owned_by": "assay"}
 
 
-def completion_body(reply: Reply, *, model: str, at: datetime) -> dict[str, object]:
-    """A whole answer."""
+def completion_body(reply: Reply, *, name: str, model: str, at: datetime) -> dict[str, object]:
+    """A whole answer; no other answer has its name."""
     message: dict[str, object] = {"role": "assistant", "content": reply.text or None}
     if reply.tool_calls:
         message["tool_calls"] = [_call(call) for call in reply.tool_calls]
@@ -29,7 +29,7 @@ def completion_body(reply: Reply, *, model: str, at: datetime) -> dict[str, obje
         message["content"] = ""
     choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": _finish(reply)}
     return {
-        **_head(reply.turn_id, model, at, "chat.completion"),
+        **_head(name, model, at, "chat.completion"),
         "choices": [choice],
         "usage": _usage(reply),
         "assay": extension(reply),
@@ -45,13 +45,13 @@ class Chunks:
     """The events of one stream.
 
     Args:
-        turn_id: Names the answer.
+        name: Of the answer; no other one has it.
         model: As the client calls it.
         at: When it began.
     """
 
-    def __init__(self, turn_id: str, *, model: str, at: datetime) -> None:
-        self._head = _head(turn_id, model, at, "chat.completion.chunk")
+    def __init__(self, name: str, *, model: str, at: datetime) -> None:
+        self._head = _head(name, model, at, "chat.completion.chunk")
 
     def first(self) -> bytes:
         """Who speaks."""
@@ -81,10 +81,10 @@ def sse(data: object) -> bytes:
     return b"data: " + msgspec.json.encode(data) + b"\n\n"
 
 
-def _head(turn_id: str, model: str, at: datetime, kind: str) -> dict[str, object]:
-    name = hashlib.blake2s(turn_id.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
+def _head(name: str, model: str, at: datetime, kind: str) -> dict[str, object]:
+    digest = hashlib.blake2s(name.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
     return {
-        "id": f"chatcmpl-{name}",
+        "id": f"chatcmpl-{digest}",
         "object": kind,
         "created": int(at.timestamp()),
         "model": model,

@@ -72,7 +72,7 @@ def require_model(service: Service, name: str) -> None:
 async def _whole(service: Service, turn: Turn, request: Request) -> Response:
     await _or_gone(turn, request, first=False)
     reply = await turn.over()
-    body = completion_body(reply, model=service.model, at=service.runtime.now())
+    body = completion_body(reply, name=turn.name, model=service.model, at=service.runtime.now())
     return json_response(body, headers=_headers(turn))
 
 
@@ -83,7 +83,7 @@ async def _streamed(
     if turn.error is not None:
         raise turn.error
     with_usage = bool(chat.stream_options and chat.stream_options.include_usage)
-    chunks = Chunks(turn.turn_id, model=service.model, at=service.runtime.now())
+    chunks = Chunks(turn.name, model=service.model, at=service.runtime.now())
     headers = {**_headers(turn), "Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     return StreamingResponse(
         _events(turn, chunks, with_usage=with_usage),

@@ -67,6 +67,11 @@ class Turn:
         self._started = anyio.current_time()
         self._has_first = False
 
+    @property
+    def name(self) -> str:
+        """Of its answer: one turn has several where tools are called, and two users may have equal turns."""
+        return "\0".join([self._namespace, self.turn_id, *sorted(self._asked.results)])
+
     def begin(self) -> None:
         """Start it; it runs on its own from here."""
         self._service.tasks.start_soon(self._run)

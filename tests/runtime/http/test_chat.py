@@ -68,6 +68,14 @@ async def test_a_request_sent_again_is_answered_again_and_remembered_once() -> N
     assert [record.text for record in memories] == [MISO]
 
 
+async def test_no_two_answers_have_one_id() -> None:
+    async with served() as one, one.client() as client:
+        users = [await client.post(PATH, json=body(MISO, user=user)) for user in ("ann", "bob")]
+        more = await client.post(PATH, json=body(MISO, "OK", "My dog is called Rex."))
+
+    assert len({answer.json()["id"] for answer in [*users, more]}) == 3
+
+
 async def test_the_clients_system_prompt_and_history_reach_the_model() -> None:
     model = ScriptedModel()
     request = body("Hello", "Ahoy!", "And now?")
@@ -103,14 +111,17 @@ def _calls_a_tool(request: Request) -> str | Completion:
 async def test_tool_calls_go_out_and_their_results_come_in() -> None:
     async with served(model=ScriptedModel(_calls_a_tool)) as one, one.client() as client:
         first = body("How is the weather?", tools=[TOOL])
-        called = (await client.post(PATH, json=first)).json()["choices"][0]
+        asked = (await client.post(PATH, json=first)).json()
+        called = asked["choices"][0]
         result = {"role": "tool", "tool_call_id": "call_1", "content": "rain"}
         first["messages"] = [*first["messages"], called["message"], result]  # type: ignore[misc]
-        answer = (await client.post(PATH, json=first)).json()["choices"][0]
+        answered = (await client.post(PATH, json=first)).json()
+        answer = answered["choices"][0]
 
         namespace = one.service.namespace_of("acme", "ann")
         memories = await one.service.runtime.memories(namespace)
 
+    assert asked["id"] != answered["id"]
     assert called["finish_reason"] == "tool_calls"
     assert called["message"]["tool_calls"][0]["function"]["name"] == "look_up"
     assert answer["message"]["content"] == "It says: rain"
