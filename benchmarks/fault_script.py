@@ -24,8 +24,8 @@ from assay.runtime.events import (
 )
 from assay.runtime.facade import Runtime
 from assay.runtime.limits import namespace_of
-from assay.runtime.session import stream_of
 from assay.runtime.settings import Settings
+from assay.runtime.streams import stream_of
 from assay.runtime.wiring import open_runtime
 from assay.stores.protocols import Embedder
 from assay.stores.records import Namespace, SessionId

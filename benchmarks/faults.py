@@ -47,8 +47,9 @@ from tieless import TielessEmbedder
 
 from assay.errors import BusError, StoreError, TurnError
 from assay.runtime.facade import Runtime
-from assay.runtime.session import Session, namespace_in
+from assay.runtime.session import Session
 from assay.runtime.settings import GuardSettings, Settings, TurnSettings
+from assay.runtime.streams import namespace_in
 from assay.runtime.wiring import open_runtime
 from assay.stores.records import SessionId
 

@@ -26,7 +26,7 @@ from tieless import SlowReader, TielessEmbedder
 from assay.guards.protocols import ChatModel
 from assay.runtime import wiring
 from assay.runtime.events import AnyEvent, decode
-from assay.runtime.session import namespace_in
+from assay.runtime.streams import namespace_in
 from assay.stores.protocols import (
     Archive,
     Bank,

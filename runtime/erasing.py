@@ -5,7 +5,7 @@ journal's text of it, every reply that was written while the prompt showed recor
 whatever says the same words. The journal keeps ids, times, decisions and costs.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple, TypeAlias, assert_never
 
 import msgspec
@@ -26,10 +26,17 @@ from assay.runtime.events import (
     encode,
 )
 from assay.runtime.remember import turn_of
-from assay.runtime.session import session_of, stream_of
+from assay.runtime.streams import session_of, stream_of
 from assay.stores.erasure import erase
 from assay.stores.protocols import Bank, ReplacedEntry
-from assay.stores.records import ArchiveTurn, MemoryRecord, Namespace, SessionId, TurnId
+from assay.stores.records import (
+    ArchiveTurn,
+    MemoryRecord,
+    Namespace,
+    RecordId,
+    SessionId,
+    TurnId,
+)
 
 ERASED = "[erased]"
 """What the journal says in the place of an erased text."""
@@ -62,7 +69,10 @@ async def words_of(bank: Bank, namespace: Namespace, records: Sequence[MemoryRec
         namespace: Whose.
         records: All that are to be erased, the derived ones included.
     """
-    traces = _Traces(records)
+    return await _words(bank, namespace, _Traces.of(records))
+
+
+async def _words(bank: Bank, namespace: Namespace, traces: "_Traces") -> Words:
     reach = _Reach(set(), set())
     entries: list[ReplacedEntry] = []
     for stream in await streams_of(bank, namespace):
@@ -75,6 +85,21 @@ async def words_of(bank: Bank, namespace: Namespace, records: Sequence[MemoryRec
     turns = await bank.archive.all(namespace)
     doomed = tuple(turn.id for turn in turns if _goes(turn, traces, reach))
     return Words(doomed, tuple(entries))
+
+
+async def erase_again(bank: Bank, namespace: Namespace, gone: Collection[RecordId]) -> None:
+    """Erase what a turn wrote of records that were erased while it ran: its reply may repeat them.
+
+    Args:
+        bank: Where.
+        namespace: Whose.
+        gone: Records that are not there any more; what they said is not known any more either.
+
+    Raises:
+        StoreError: If a place could not be reached.
+    """
+    words = await _words(bank, namespace, _Traces(ids=frozenset(gone)))
+    await erase(bank, namespace, [*gone], turn_ids=words.turn_ids, entries=words.entries)
 
 
 async def erase_turn(bank: Bank, namespace: Namespace, turn_id: TurnId) -> None:
@@ -105,20 +130,27 @@ async def streams_of(bank: Bank, namespace: Namespace) -> list[SessionId]:
     return [stream for stream in streams if stream.startswith(own) and session_of(stream)]
 
 
-class _Traces:
-    """By what an erased record is known again."""
+class _Traces(NamedTuple):
+    """By what erased records are known again: ids, the turns they came from, their words."""
 
-    def __init__(self, records: Iterable[MemoryRecord]) -> None:
-        kept = list(records)
-        self.ids = frozenset(record.id for record in kept)
-        self.sources = frozenset(r.origin.source_turn for r in kept if r.origin.source_turn)
-        texts = (_plain(record.text) for record in kept)
-        self._texts = tuple(text for text in texts if len(text) >= _SHORTEST)
+    ids: frozenset[RecordId]
+    sources: frozenset[TurnId] = frozenset()
+    texts: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, records: Sequence[MemoryRecord]) -> "_Traces":
+        """Those of records that are still there."""
+        texts = (_plain(record.text) for record in records)
+        return cls(
+            ids=frozenset(record.id for record in records),
+            sources=frozenset(r.origin.source_turn for r in records if r.origin.source_turn),
+            texts=tuple(text for text in texts if len(text) >= _SHORTEST),
+        )
 
     def says(self, text: str) -> bool:
         """Whether a text holds the words of one."""
         plain = _plain(text)
-        return any(words in plain for words in self._texts)
+        return any(words in plain for words in self.texts)
 
 
 def _plain(text: str) -> str:

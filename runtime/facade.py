@@ -31,8 +31,9 @@ from assay.runtime.remember import record_id
 from assay.runtime.replaying import Replayed, replay_journal
 from assay.runtime.reply import PastDecision, Recall, past_decisions
 from assay.runtime.reviews import RecordReviewed, Reviews, Verdict, Verdicts
-from assay.runtime.session import Session, Turns, namespace_in, session_of, stream_of
+from assay.runtime.session import Session, Turns
 from assay.runtime.settings import Settings
+from assay.runtime.streams import namespace_in, session_of, stream_of
 from assay.runtime.turns import PastTurn, past_turns
 from assay.stores.erasure import Receipt, erase, erase_subjects, with_derived
 from assay.stores.protocols import Bank, Clock

@@ -37,6 +37,7 @@ from assay.runtime.commands import (
 )
 from assay.runtime.conversation import Conversation
 from assay.runtime.equipment import Equipment
+from assay.runtime.erasing import erase_again
 from assay.runtime.events import (
     AnyEvent,
     CandidatesRetrieved,
@@ -264,8 +265,19 @@ class Handlers:
         )
         await bank.archive.append(left.turns)
         await bank.store.write(left.records)
+        await self._without_erased(command)
         ids = tuple(record.id for record in left.records)
         return self._written(command, turns=len(left.turns), records=ids)
+
+    async def _without_erased(self, command: Remember) -> None:
+        """What the reply says of records that were erased after it had seen them goes, too.
+
+        Looked for last: an erasure that comes later finds all that the turn has written.
+        """
+        shown = {one.record_id for one in command.found}
+        there = await candidates_of(self._equipment.bank.store, self._namespace, command.found)
+        if gone := shown.difference(candidate.record.id for candidate in there):
+            await erase_again(self._equipment.bank, self._namespace, gone)
 
     def _written(
         self, command: Remember, *, turns: int, records: tuple[RecordId, ...]

@@ -26,7 +26,7 @@ from assay.runtime.observe import Observation
 from assay.runtime.reducer import State
 from assay.runtime.reply import Reply, reply_of
 from assay.runtime.requests import AnswerTools, Resume, Send, TurnRequest
-from assay.runtime.session import stream_of
+from assay.runtime.streams import stream_of
 from assay.stores.records import Namespace, SessionId, TurnId
 
 _CLEAN_UP_SECONDS = 5.0

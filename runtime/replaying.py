@@ -21,7 +21,7 @@ from assay.runtime.models.cassette import CassetteModel
 from assay.runtime.reducer import State, reduce
 from assay.runtime.remember import turn_of
 from assay.runtime.reviews import Reviews
-from assay.runtime.session import session_of, stream_of
+from assay.runtime.streams import session_of, stream_of
 from assay.stores.bank import memory_bank
 from assay.stores.protocols import Bank
 from assay.stores.records import Namespace, SessionId, TurnId

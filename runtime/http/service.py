@@ -22,8 +22,8 @@ from assay.runtime.http.news import News, Newsroom
 from assay.runtime.http.rates import Rates
 from assay.runtime.http.sessions import OpenSessions
 from assay.runtime.limits import namespace_of, tenant_user_of
-from assay.runtime.session import namespace_in
 from assay.runtime.settings import ServeSettings
+from assay.runtime.streams import namespace_in
 from assay.stores.records import Namespace, SessionId
 
 

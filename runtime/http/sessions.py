@@ -13,7 +13,8 @@ from assay.runtime.events import (
     decode,
 )
 from assay.runtime.facade import Runtime
-from assay.runtime.session import Session, stream_of
+from assay.runtime.session import Session
+from assay.runtime.streams import stream_of
 from assay.stores.records import Namespace
 
 KEPT = 256

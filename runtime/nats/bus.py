@@ -17,7 +17,7 @@ from assay.runtime.events import AnyEvent, decode, encode
 from assay.runtime.lane import Entry, Lane, Question
 from assay.runtime.nats.connection import Connection, Message
 from assay.runtime.nats.streams import subject
-from assay.runtime.session import namespace_in
+from assay.runtime.streams import namespace_in
 from assay.stores.records import Namespace, SessionId
 
 

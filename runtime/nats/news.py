@@ -13,7 +13,7 @@ import msgspec
 from assay.errors import BusError
 from assay.runtime.nats.connection import BusClosed, Connection, Message
 from assay.runtime.nats.streams import stream_name, subject, token
-from assay.runtime.session import namespace_in
+from assay.runtime.streams import namespace_in
 from assay.stores.protocols import Outbox
 from assay.stores.records import Namespace, SessionId
 

@@ -12,8 +12,8 @@ from assay.guards.protocols import Completion
 from assay.runtime.events import AnyEvent, MessageReceived, decode
 from assay.runtime.models.cassette import FORMAT, Cassette, CassetteModel, Entry, Header
 from assay.runtime.naming import close_names
-from assay.runtime.session import session_of, stream_of
 from assay.runtime.settings import Settings
+from assay.runtime.streams import session_of, stream_of
 from assay.scenarios.cases.retelling import Told
 from assay.scenarios.cases.schema import Case
 from assay.stores.protocols import Bank

@@ -11,7 +11,7 @@ from tests.servers import FreshDatabase, free_port
 
 from assay.cli import main
 from assay.runtime.clock import SystemClock
-from assay.runtime.session import stream_of
+from assay.runtime.streams import stream_of
 from assay.stores.embeddings import HashingEmbedder
 from assay.stores.postgres.bank import open_postgres_bank
 from assay.stores.records import Namespace, SessionId

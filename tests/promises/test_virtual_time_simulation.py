@@ -16,8 +16,8 @@ from assay.runtime.events import AnyEvent, MemoriesWritten, MessageReceived, Rep
 from assay.runtime.facade import Runtime
 from assay.runtime.models.scripted import ScriptedModel
 from assay.runtime.reducer import rebuild
-from assay.runtime.session import stream_of
 from assay.runtime.settings import Settings
+from assay.runtime.streams import stream_of
 from assay.stores.bank import memory_bank
 from assay.stores.embeddings import HashingEmbedder
 from assay.stores.protocols import Bank, Journal, JournalEntry

@@ -21,8 +21,8 @@ from assay.runtime.equipment import Equipment
 from assay.runtime.events import AnyEvent, decode
 from assay.runtime.facade import Runtime
 from assay.runtime.models.scripted import ScriptedModel
-from assay.runtime.session import stream_of
 from assay.runtime.settings import Settings
+from assay.runtime.streams import stream_of
 from assay.runtime.wiring import open_runtime
 from assay.stores.bank import memory_bank
 from assay.stores.embeddings import HashingEmbedder

@@ -10,7 +10,7 @@ import pytest
 from assay.runtime.clock import StoppedClock
 from assay.runtime.events import encode
 from assay.runtime.models.scripted import ScriptedModel
-from assay.runtime.session import stream_of
+from assay.runtime.streams import stream_of
 from assay.stores.bank import open_bank
 from assay.stores.embeddings import HashingEmbedder
 from assay.stores.memory import InMemoryJournal

@@ -14,7 +14,7 @@ from assay.runtime.facade import Runtime
 from assay.runtime.models.scripted import ScriptedModel
 from assay.stores.protocols import Bank
 
-from .rooms import SESSION, USER, fresh_bank, over, runtime
+from .rooms import SESSION, USER, fresh_bank, journal_of, over, runtime
 
 LAST = 60
 """Rounds of the loop that a turn takes, and more."""
@@ -129,3 +129,27 @@ async def test_a_recall_whose_candidates_are_erased_keeps_no_answer() -> None:
         await one.recall(USER, "What is my cat called?")
 
     assert await left_in(bank) == (0, 0, 0)
+
+
+@pytest.mark.parametrize("number", [1, 2], ids=["the guard's question", "the reply"])
+async def test_a_record_forgotten_while_a_turn_shows_it_is_in_nothing_that_stays(
+    tmp_path: Path, number: int
+) -> None:
+    model = ErasingModel()
+    async with runtime(model=model, bank=tmp_path) as one:
+        session = one.session(user=USER, session_id=SESSION)
+        await session.send("My cat is called Miso.")
+        await session.send("My dog is called Rex.")
+        cat = next(r.id for r in await one.memories(USER) if "Miso" in r.text)
+        model.left, model.meanwhile = number, lambda: one.forget(USER, cat)
+
+        await session.send("What is my cat called?")
+
+        turns = await one.bank.archive.all(USER)
+        rows = [row async for row in one.bank.cache.rows(USER)]
+        assert "Miso" not in str(turns)
+        assert not any(b"Miso" in row.request + row.value for row in rows)
+        assert "Miso" not in str(await journal_of(one.bank))
+        assert [record.text for record in await one.memories(USER)] == ["My dog is called Rex."]
+        assert "My dog is called Rex." in [turn.text for turn in turns]
+        assert (await session.send("What is my dog called?")).text == "My dog is called Rex."

@@ -14,8 +14,9 @@ from assay.runtime.facade import Runtime
 from assay.runtime.local_turns import LocalTurns
 from assay.runtime.models.scripted import ScriptedModel
 from assay.runtime.requests import Send
-from assay.runtime.session import Session, stream_of
+from assay.runtime.session import Session
 from assay.runtime.settings import Settings
+from assay.runtime.streams import stream_of
 from assay.stores.memory_leases import InMemoryLeases
 from assay.stores.protocols import Bank, Journal, JournalEntry, Lease
 from assay.stores.records import SessionId

@@ -4,7 +4,7 @@ from assay.errors import ConflictingWrite, RecordNotFound, StoreCorrupt
 from assay.runtime.events import GuardDecided
 from assay.runtime.models.scripted import ScriptedModel
 from assay.runtime.reviews import RecordReviewed, Reviews, own_stream
-from assay.runtime.session import stream_of
+from assay.runtime.streams import stream_of
 from assay.stores.protocols import JournalEntry
 from assay.stores.records import Origin, RecordId
 

@@ -15,7 +15,7 @@ from assay.runtime.http.inspector.shown import Gauge, TurnShown, gauges, turn_sh
 from assay.runtime.limits import checked_user, tenant_user_of
 from assay.runtime.naming import close_names
 from assay.runtime.reviews import RecordReviewed, Verdict, Verdicts
-from assay.runtime.session import namespace_in
+from assay.runtime.streams import namespace_in
 from assay.runtime.turns import PastTurn
 from assay.stores.protocols import CacheRow, Journal
 from assay.stores.records import MemoryRecord, Namespace, RecordId, SessionId, TurnId

@@ -24,7 +24,7 @@ from assay.runtime.nats.bus import NatsBus
 from assay.runtime.nats.connection import Connection
 from assay.runtime.nats.queue import NatsQueue
 from assay.runtime.nats.streams import KEPT, Kept, Limits, open_nats, stream_name
-from assay.runtime.session import stream_of
+from assay.runtime.streams import stream_of
 from assay.runtime.wiring import open_runtime
 from assay.stores.embeddings import HashingEmbedder
 from assay.stores.postgres.bank import open_postgres_bank
