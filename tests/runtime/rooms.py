@@ -77,17 +77,25 @@ def fresh_bank(now: datetime = NOW) -> Bank:
     return memory_bank(embedder=HashingEmbedder(), clock=StoppedClock(now))
 
 
-def over(bank: Bank, *, model: ChatModel | None = None, guard: Guard | None = None) -> Runtime:
-    """A runtime over a bank the test holds itself."""
+def over(
+    bank: Bank,
+    *,
+    model: ChatModel | None = None,
+    guard: Guard | None = None,
+    settings: Settings | None = None,
+    owner: str = "this process",
+) -> Runtime:
+    """A runtime over a bank the test holds itself; each owner is a process of its own."""
     return Runtime(
         Equipment(
             bank=bank,
             model=model or ScriptedModel(),
             guard=guard or WordGuard(),
-            settings=Settings(),
+            settings=settings or Settings(),
             clock=StoppedClock(NOW),
             seed=7,
             new_session=lambda: "new",
+            owner=owner,
         )
     )
 

@@ -8,9 +8,7 @@ import pytest
 from assay.errors import LeaseLost, StoreError, TurnFailed
 from assay.guards.protocols import Completion, DeltaSink, Request
 from assay.runtime.clock import StoppedClock
-from assay.runtime.equipment import Equipment
 from assay.runtime.events import MessageReceived, ReplyProduced, TurnCancelled
-from assay.runtime.facade import Runtime
 from assay.runtime.local_turns import LocalTurns
 from assay.runtime.models.scripted import ScriptedModel
 from assay.runtime.requests import Send
@@ -23,8 +21,7 @@ from assay.stores.records import SessionId
 
 from .crashing import MESSAGES
 from .leavings import left_behind
-from .rooms import SESSION, USER, WordGuard, fresh_bank, journal_of, with_settings
-from .support import NOW
+from .rooms import SESSION, USER, fresh_bank, journal_of, over, with_settings
 
 STREAM = stream_of(USER, SESSION)
 
@@ -73,26 +70,8 @@ def shared_bank(clock: StoppedClock) -> Bank:
     return fresh_bank()._replace(leases=InMemoryLeases(clock))
 
 
-def process(
-    bank: Bank, owner: str, *, model: ScriptedModel | None = None, settings: Settings | None = None
-) -> Runtime:
-    """A runtime as another process would have it."""
-    return Runtime(
-        Equipment(
-            bank=bank,
-            model=model or ScriptedModel(),
-            guard=WordGuard(),
-            settings=settings or Settings(),
-            clock=StoppedClock(NOW),
-            seed=7,
-            new_session=lambda: "new",
-            owner=owner,
-        )
-    )
-
-
 def session_in(bank: Bank, owner: str, model: ScriptedModel | None = None) -> Session:
-    return process(bank, owner, model=model).session(user=USER, session_id=SESSION)
+    return over(bank, owner=owner, model=model).session(user=USER, session_id=SESSION)
 
 
 def impatient() -> Settings:
@@ -176,7 +155,7 @@ async def test_a_turn_whose_lease_is_lost_is_cut_and_writes_nothing() -> None:
     """The second process takes over while the first one still believes that it has the session."""
     clock, slow = StoppedClock(), Waiting()
     bank = shared_bank(clock)
-    first = process(bank, "one", model=slow, settings=impatient())
+    first = over(bank, owner="one", model=slow, settings=impatient())
     whole = fresh_bank()
     await session_in(whole, "sole").send(MESSAGES[0], request="wish")
 
@@ -197,7 +176,7 @@ async def test_a_turn_whose_lease_is_lost_is_cut_and_writes_nothing() -> None:
 async def test_a_process_cut_off_from_the_leases_gives_its_turn_up_in_time() -> None:
     slow = Waiting()
     bank = fresh_bank()._replace(leases=Unreachable(StoppedClock()))
-    cut_off = process(bank, "one", model=slow, settings=impatient())
+    cut_off = over(bank, owner="one", model=slow, settings=impatient())
 
     with anyio.fail_after(5), pytest.raises(LeaseLost, match=r"not heard of for 0\.05 s"):
         await cut_off.session(user=USER, session_id=SESSION).send(MESSAGES[0])
@@ -214,7 +193,7 @@ async def test_a_long_turn_keeps_its_lease() -> None:
             renewed.set()
 
     bank = fresh_bank()._replace(leases=Renewing(StoppedClock()))
-    session = process(bank, "one", model=slow, settings=impatient()).session(
+    session = over(bank, owner="one", model=slow, settings=impatient()).session(
         user=USER, session_id=SESSION
     )
 
@@ -228,7 +207,7 @@ async def test_a_long_turn_keeps_its_lease() -> None:
 
 async def test_a_turn_that_is_let_go_stays_open_for_the_next() -> None:
     slow, bank = Waiting(), shared_bank(StoppedClock())
-    turns = process(bank, "one", model=slow).local_turns(USER, SESSION)
+    turns = over(bank, owner="one", model=slow).local_turns(USER, SESSION)
 
     async with anyio.create_task_group() as group:
         group.start_soon(_take, turns)
@@ -243,7 +222,7 @@ async def test_a_turn_that_is_let_go_stays_open_for_the_next() -> None:
 
 async def test_a_turn_that_is_cancelled_is_closed_under_the_lease() -> None:
     slow, bank = Waiting(), shared_bank(StoppedClock())
-    turns = process(bank, "one", model=slow).local_turns(USER, SESSION)
+    turns = over(bank, owner="one", model=slow).local_turns(USER, SESSION)
 
     async with anyio.create_task_group() as group:
         group.start_soon(_take, turns)
