@@ -37,7 +37,8 @@ FALLBACK_EXPLAINED = (
 
 def cell_title(cell: CellFigures) -> str:
     """How a cell was asked, in words."""
-    return f"{cell.interface} labels, omitted records by {cell.representation}"
+    labels = "A/B" if cell.interface == "ab" else cell.interface.capitalize()
+    return f"{labels} labels, omitted records by {cell.representation}"
 
 
 def method_cells(cell: CellFigures, *, intervals: bool = False) -> list[list[str]]:
@@ -117,9 +118,8 @@ def stage_markdown(report: StageReport, command: str) -> str:
         f"{EXPLAINED} In brackets: 95 % intervals of {RESAMPLES:,} bootstrap replicates over tasks.",
     ]
     for cell in report.cells:
-        title = cell_title(cell)
         rows = method_cells(cell, intervals=True)
-        parts += [f"## {title[0].upper()}{title[1:]}", markdown_table(METHOD_HEAD, rows)]
+        parts += [f"## {cell_title(cell)}", markdown_table(METHOD_HEAD, rows)]
     parts += ["## How the model decides, by subset", ORACLES_EXPLAINED]
     parts += [markdown_table(CELL_HEAD, oracle_cells(report))]
     if report.tests:

@@ -66,7 +66,7 @@ def test_the_model_stage_shows_tables(capsys: pytest.CaptureFixture[str], script
     code, out, _ = run(capsys, *options, "--interface", "ab", "--interface", "direct")
 
     assert code == 0
-    assert "ab labels, omitted records by unknown" in out
+    assert "A/B labels, omitted records by unknown" in out
     assert "Archive fallback" in out
     assert "--subset 1" in out
 
