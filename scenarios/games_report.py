@@ -45,7 +45,7 @@ def figures(played: Played, *, concurrency: int) -> Row:
 
 def markdown(played: Played, *, concurrency: int) -> str:
     """One cohort's table in Markdown, means with 95 % intervals below."""
-    head = ["method", *(column for _, column, _ in SHOWN), "p recovery"]
+    head = ["method", *(column.replace("|", "\\|") for _, column, _ in SHOWN), "p recovery"]
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     for name, scores in played.scores.items():
         summary = summarise(scores, seed=played.plan.seed, concurrency=concurrency)

@@ -1,5 +1,6 @@
 """Clearing games: the cohort is what the specification says, scores and intervals add up."""
 
+import re
 from collections import Counter
 
 import numpy as np
@@ -181,6 +182,14 @@ def test_one_seed_gives_the_same_figures_on_one_core_and_on_two() -> None:
     together = play(plan, ["pivot"], workers=2)
 
     assert alone == together
+
+
+def test_every_line_of_the_table_has_as_many_columns_as_its_head() -> None:
+    played = play(Plan(size=2, k=5, seed=3), ["leave_one_out"], workers=1)
+
+    head, rule, row = markdown(played, concurrency=8).splitlines()
+
+    assert len(re.findall(r"(?<!\\)\|", head)) == rule.count("|") == row.count("|")
 
 
 def test_methods_that_ask_too_much_are_named_not_run() -> None:
