@@ -63,9 +63,12 @@ async def test_a_service_that_stops_is_not_ready_and_still_healthy() -> None:
 async def test_a_bank_that_does_not_answer_is_not_ready_soon(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    async def never(_: str) -> None:
+        await anyio.sleep_forever()
+
     monkeypatch.setattr(app, "READY_SECONDS", 0.01)
     async with served() as one, one.client() as client:
-        monkeypatch.setattr(one.service.runtime, "memories", lambda _: anyio.sleep_forever())
+        monkeypatch.setattr(one.service.runtime, "memories", never)
         answer = await client.get("/ready")
 
     assert answer.status_code == 503
