@@ -111,7 +111,9 @@ class Handlers:
             case Complete():
                 return await self._complete(command)
             case Remember():
-                return await self._remember(command)
+                written = await self._remember(command)
+                await self._without_erased(command)
+                return written
             case _:
                 assert_never(command)
 
@@ -265,7 +267,6 @@ class Handlers:
         )
         await bank.archive.append(left.turns)
         await bank.store.write(left.records)
-        await self._without_erased(command)
         ids = tuple(record.id for record in left.records)
         return self._written(command, turns=len(left.turns), records=ids)
 

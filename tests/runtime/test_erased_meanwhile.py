@@ -10,8 +10,10 @@ from anyio.lowlevel import checkpoint
 
 from assay.errors import ErasedInput, RecordNotFound
 from assay.guards.protocols import Completion, DeltaSink, Request
+from assay.runtime.conversation import Conversation
 from assay.runtime.facade import Runtime
 from assay.runtime.models.scripted import ScriptedModel
+from assay.runtime.session import Session
 from assay.stores.protocols import Bank
 
 from .rooms import SESSION, USER, fresh_bank, journal_of, over, runtime
@@ -49,6 +51,14 @@ async def said(one: Runtime, message: str, ended: list[bool]) -> None:
     ended.append(True)
 
 
+async def begun(bank: Bank, model: ErasingModel) -> tuple[Runtime, Session]:
+    """A runtime over the bank, and a session of the user that has had a turn."""
+    one = over(bank, model=model)
+    session = one.session(user=USER, session_id=SESSION)
+    await session.send("My cat is called Miso.")
+    return one, session
+
+
 async def test_at_whatever_step_nothing_of_the_turn_is_left() -> None:
     overtaken = 0
     for steps in range(1, LAST):
@@ -83,9 +93,7 @@ async def test_of_a_bank_on_disk_while_the_model_answers(tmp_path: Path, number:
 
 async def test_a_turn_cancelled_after_its_user_was_erased_leaves_nothing() -> None:
     model, bank = ErasingModel(), fresh_bank()
-    one = over(bank, model=model)
-    session = one.session(user=USER, session_id=SESSION)
-    await session.send("My cat is called Miso.")
+    one, session = await begun(bank, model)
 
     async def erase_and_hang() -> None:
         await one.erase_user(USER)
@@ -101,9 +109,7 @@ async def test_a_turn_cancelled_after_its_user_was_erased_leaves_nothing() -> No
 
 async def test_who_comes_back_meanwhile_loses_nothing() -> None:
     model, bank = ErasingModel(), fresh_bank()
-    one = over(bank, model=model)
-    session = one.session(user=USER, session_id=SESSION)
-    await session.send("My cat is called Miso.")
+    one, session = await begun(bank, model)
 
     async def erase_and_come_back() -> None:
         await one.erase_user(USER)
@@ -121,8 +127,7 @@ async def test_who_comes_back_meanwhile_loses_nothing() -> None:
 
 async def test_a_recall_whose_candidates_are_erased_keeps_no_answer() -> None:
     model, bank = ErasingModel(), fresh_bank()
-    one = over(bank, model=model)
-    await one.session(user=USER, session_id=SESSION).send("My cat is called Miso.")
+    one, _ = await begun(bank, model)
     model.left, model.meanwhile = 1, lambda: one.erase_user(USER)
 
     with pytest.raises(RecordNotFound):
@@ -153,3 +158,16 @@ async def test_a_record_forgotten_while_a_turn_shows_it_is_in_nothing_that_stays
         assert [record.text for record in await one.memories(USER)] == ["My dog is called Rex."]
         assert "My dog is called Rex." in [turn.text for turn in turns]
         assert (await session.send("What is my dog called?")).text == "My dog is called Rex."
+
+
+async def test_a_question_sent_again_keeps_nothing_of_a_record_forgotten_meanwhile() -> None:
+    model, bank = ErasingModel(), fresh_bank()
+    one, session = await begun(bank, model)
+    [cat] = [record.id for record in await one.memories(USER)]
+    model.left, model.meanwhile = 2, lambda: one.forget(USER, cat)
+
+    await session.send("What is my cat called?", conversation=Conversation(is_repeated=True))
+
+    rows = [row async for row in bank.cache.rows(USER)]
+    assert not any(b"Miso" in row.request + row.value for row in rows)
+    assert "Miso" not in str(await journal_of(bank))
