@@ -236,6 +236,9 @@ class Connection:
     ) -> AsyncGenerator[None]:
         """Have messages handed to ``take``, in the server's order, as long as the block runs.
 
+        The server knows of it before the block begins: of what anybody sends from then on none is missed. One that
+        is away is told when it is back.
+
         Args:
             subject: Which; may have wildcards.
             take: Called for each; must not block.
@@ -251,6 +254,7 @@ class Connection:
         except _FAILED as error:
             raise self._mapped("subscribe", error) from error
         try:
+            await self._server_told()
             yield
         finally:
             with anyio.CancelScope(shield=True), anyio.move_on_after(_CLOSE_SECONDS):
@@ -285,6 +289,16 @@ class Connection:
                 yield
             finally:
                 self._asking.discard(scope)
+
+    async def _server_told(self) -> None:
+        """Wait until the server has read what was sent to it; not for one that is away.
+
+        The client's ``flush`` may overtake what it has yet to send; a request does not, and that nobody
+        answers it is said at once.
+        """
+        if self._client.is_connected:
+            with self.until_lost():
+                await self.request(self.new_inbox(), b"")
 
     async def _pause(self) -> None:
         with anyio.move_on_after(_RETRY_SECONDS):

@@ -190,6 +190,45 @@ async def test_a_connection_outlives_its_server(own_server: NatsServer) -> None:
     assert got == [b"before", b"after"]
 
 
+async def test_what_is_sent_once_one_listens_is_never_missed(nats_server: NatsServer) -> None:
+    """Sent before this process does anything else: what listening needs is on the server already."""
+    got, came = list[bytes](), anyio.Event()
+
+    def take(message: Message) -> None:
+        got.append(message.data)
+        came.set()
+
+    async with (
+        connected(nats_server.fresh()) as connection,
+        connection.receiving(f"{connection.prefix}.news", take),
+    ):
+        nats_server.send(f"{connection.prefix}.news", "now")
+        with anyio.fail_after(5):
+            await came.wait()
+
+    assert got == [b"now"]
+
+
+async def test_one_may_listen_while_the_server_is_away(own_server: NatsServer) -> None:
+    got, came = list[bytes](), anyio.Event()
+
+    def take(message: Message) -> None:
+        got.append(message.data)
+        came.set()
+
+    async with connected(own_server.url) as connection:
+        own_server.kill()
+        async with connection.receiving(f"{connection.prefix}.news", take):
+            own_server.start()
+            with anyio.fail_after(15):
+                await connection.reconnected()
+            own_server.send(f"{connection.prefix}.news", "later")
+            with anyio.fail_after(5):
+                await came.wait()
+
+    assert got == [b"later"]
+
+
 async def test_a_server_that_stays_away_is_an_error_after_the_patience(
     own_server: NatsServer,
 ) -> None:

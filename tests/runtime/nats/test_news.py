@@ -1,15 +1,19 @@
 """News of the journals: out of the outbox in PostgreSQL, over the bus, to other processes."""
 
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
+import json
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Iterator, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 import anyio
 import pytest
+from nats.js import JetStreamContext
+from nats.js.api import RawStreamMsg
 from tests.nats_servers import NatsServer, running_nats
 
 from assay.runtime.nats.connection import Connection
-from assay.runtime.nats.news import Watch, relay, tell, watching
+from assay.runtime.nats.news import hearing, relay, tell
 from assay.runtime.nats.streams import open_nats, stream_name
 from assay.stores.postgres.database import Postgres
 from assay.stores.postgres.journal import PostgresJournal
@@ -65,103 +69,113 @@ async def kept(connection: Connection) -> int:
     return info.state.messages
 
 
-async def first(watch: Watch, count: int) -> list[int]:
-    with anyio.fail_after(10):
-        return [await anext(watch) for _ in range(count)]
+async def told(connection: Connection) -> list[int]:
+    name = stream_name(connection.prefix, "events")
+    messages = [
+        await connection.stream_api("look", partial(_message, name, number))
+        for number in range(1, await kept(connection) + 1)
+    ]
+    return [json.loads(message.data or b"")["sequence"] for message in messages]
+
+
+def _message(name: str, number: int, js: JetStreamContext) -> Awaitable[RawStreamMsg]:
+    return js.get_msg(name, number)
+
+
+class Heard:
+    """What is heard, to be waited for."""
+
+    def __init__(self) -> None:
+        self.sessions: list[SessionId] = []
+        self._came = anyio.Event()
+
+    def __call__(self, session: SessionId) -> None:
+        self.sessions.append(session)
+        self._came.set()
+
+    async def next(self) -> None:
+        with anyio.fail_after(10):
+            await self._came.wait()
+        self._came = anyio.Event()
 
 
 async def test_what_was_told_is_forgotten_in_the_outbox(connection: Connection) -> None:
     outbox = ListedOutbox(range(5))
 
-    told = [await tell(outbox, connection), await tell(outbox, connection)]
+    counts = [await tell(outbox, connection), await tell(outbox, connection)]
 
-    assert told == [5, 0]
+    assert counts == [5, 0]
     assert outbox.rows == []
     assert await kept(connection) == 5
 
 
 async def test_two_relays_tell_each_entry_once(connection: Connection, nats_url: str) -> None:
     one, other = ListedOutbox(range(300)), ListedOutbox(range(300))
-    seen = list[int]()
 
-    async with (
-        open_nats(nats_url) as elsewhere,
-        watching(elsewhere, STREAM) as watch,
-        anyio.create_task_group() as group,
-    ):
+    async with open_nats(nats_url) as elsewhere, anyio.create_task_group() as group:
         group.start_soon(relay, one, connection)
         group.start_soon(relay, other, elsewhere)
-        seen = await first(watch, 300)
         while one.rows or other.rows:
             await anyio.lowlevel.checkpoint()
         group.cancel_scope.cancel()
 
-    assert seen == list(range(300))
-    assert await kept(connection) == 300
+    assert await told(connection) == list(range(300))
 
 
-async def test_a_watch_begins_after_what_is_known_and_sees_what_comes(
-    connection: Connection,
-) -> None:
-    await tell(ListedOutbox(range(4)), connection)
+async def test_who_listens_hears_of_every_session(connection: Connection, nats_url: str) -> None:
+    heard = Heard()
 
-    async with watching(connection, STREAM, after=1) as watch:
-        before = await first(watch, 2)
-        await tell(ListedOutbox([4, 5]), connection)
-        after = await first(watch, 2)
+    async with open_nats(nats_url) as elsewhere, hearing(elsewhere, heard):
+        await tell(ListedOutbox([0]), connection)
+        await heard.next()
 
-    assert (before, after) == ([2, 3], [4, 5])
+    assert heard.sessions == [STREAM]
 
 
-async def test_news_lost_told_twice_or_late_makes_no_gap(connection: Connection) -> None:
-    async with watching(connection, STREAM) as watch:
-        await tell(ListedOutbox([0, 3, 1, 3, 2, 5]), connection)
-        seen = await first(watch, 6)
+async def test_who_listens_goes_on_when_the_server_is_back(own_server: NatsServer) -> None:
+    heard = Heard()
 
-    assert seen == [0, 1, 2, 3, 4, 5]
-
-
-async def test_a_watch_catches_up_when_the_server_is_back(own_server: NatsServer) -> None:
     async with (
         open_nats(own_server.url) as here,
         open_nats(own_server.url) as there,
-        watching(there, STREAM) as watch,
+        hearing(there, heard),
     ):
-        await tell(ListedOutbox([0]), here)
-        before = await first(watch, 1)
         own_server.kill()
-        await anyio.to_thread.run_sync(own_server.start)
-        await tell(ListedOutbox([1]), here)
-        after = await first(watch, 1)
+        own_server.start()
+        with anyio.fail_after(15):
+            await there.reconnected()
+        await tell(ListedOutbox([0]), here)
+        await heard.next()
 
-    assert (before, after) == ([0], [1])
+    assert heard.sessions == [STREAM]
 
 
 async def test_news_has_no_word_of_what_was_said(connection: Connection) -> None:
     await tell(ListedOutbox([7]), connection)
     name = stream_name(connection.prefix, "events")
 
-    told = await connection.stream_api("look", lambda js: js.get_msg(name, 1))
+    message = await connection.stream_api("look", lambda js: js.get_msg(name, 1))
 
-    assert told.data == b'{"session":"acme%1Fanna/s","sequence":7}'
+    assert message.data == b'{"session":"acme%1Fanna/s","sequence":7}'
 
 
-async def test_what_is_appended_in_postgres_is_seen_in_another_process(
+async def test_what_is_appended_in_postgres_is_heard_of_in_another_process(
     connection: Connection, nats_url: str, clean_database: str
 ) -> None:
-    seen = list[int]()
+    heard = Heard()
 
     async with (
         Postgres(clean_database) as database,
         open_nats(nats_url) as elsewhere,
-        watching(elsewhere, STREAM) as watch,
+        hearing(elsewhere, heard),
         anyio.create_task_group() as group,
     ):
         group.start_soon(relay, PostgresOutbox(database), connection)
         journal = PostgresJournal(database)
         for number in range(3):
             await journal.append(STREAM, [JournalEntry(number, b"{}")])
-            seen += await first(watch, 1)
+            await heard.next()
         group.cancel_scope.cancel()
 
-    assert seen == [0, 1, 2]
+    assert heard.sessions == [STREAM] * 3
+    assert await told(connection) == [0, 1, 2]
