@@ -225,7 +225,13 @@ class _Court:
         said_again = {j for i in admitted for j in self._provenance.restates[i]}
         admitted |= said_again & set(standing)
         admitted |= {i for i in standing if self._provenance.restates[i] & admitted}
-        return [self._finding(i, i in admitted) for i in range(len(self._brief.texts))]
+        aside = {
+            i: _SOMEBODY_ELSE if i in someone_else else _ASIDE
+            for i in unopposed
+            if i not in admitted
+        }
+        against = self._against | aside
+        return [against.get(i) or self._standing(i) for i in range(len(self._brief.texts))]
 
     def _follow(self) -> None:
         """Who restates better trusted records stands while one of them does, and falls with all."""
@@ -236,11 +242,7 @@ class _Court:
             elif restated:
                 self._against.pop(i, None)
 
-    def _finding(self, i: int, is_admitted: bool) -> Finding:  # noqa: FBT001 - one of two, private
-        if i in self._against:
-            return self._against[i]
-        if not is_admitted:
-            return _ASIDE
+    def _standing(self, i: int) -> Finding:
         if i in self._for:
             reason = "The past conversations support it against another memory."
             return Finding("stands", "evidence", reason, self._for[i])
@@ -322,7 +324,8 @@ _CHANGED = "In the past conversations another memory was said later, in its plac
 _RELEVANT = Finding(
     "stands", "relevance", "It bears on the question and nothing speaks against it."
 )
-_ASIDE = Finding("aside", "relevance", "It bears less on the question than what is admitted.")
+_ASIDE = Finding("aside", "relevance", "It bears less on the question than another memory.")
+_SOMEBODY_ELSE = Finding("aside", "relevance", "It is about somebody the question does not name.")
 SUPERSEDED = Finding("superseded", "trust", "The same user has said something newer about this.")
 _LESS_TRUSTED = Finding("outside", "trust", "It contradicts a memory from a better trusted origin.")
 _OUTSIDE = Finding(

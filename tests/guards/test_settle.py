@@ -56,6 +56,21 @@ async def test_a_false_record_far_behind_needs_no_contest() -> None:
     assert standings(found) == ["stands", "aside", "aside"]
 
 
+async def test_who_is_set_aside_is_told_why() -> None:
+    hums = "Evan likes to hum."
+    measure = GivenMeasure({PRIUS: 0.9, hums: 0.7, BREAD: 0.9}, 0.5)
+    said = archive(turn("Hello!", speaker="Sam"), turn("My Prius!", speaker="Evan", position=1))
+    brief = await gather(ASKED, [PRIUS, hums, BREAD], said, measure, limit=8)
+
+    found = settle(brief, EMBEDDED)
+
+    assert [finding.reason for finding in found] == [
+        "It bears on the question and nothing speaks against it.",
+        "It bears less on the question than another memory.",
+        "It is about somebody the question does not name.",
+    ]
+
+
 async def test_two_supported_claims_stand_together() -> None:
     found = await settled(
         {PRIUS: 0.9, TESLA: 0.9, BREAD: 0.7}, "I drive my Prius, Evan drives his Tesla."
