@@ -63,9 +63,8 @@ def test_what_happens_appears_by_itself(page: "Page", served: Served) -> None:
 
 def test_everything_is_reached_by_the_keyboard(page: "Page", served: Served) -> None:
     page.goto(f"{served.address}/inspect/sign-in")
-    page.locator(
-        "input[name=key]:focus"
-    ).wait_for()  # the page takes the focus there by itself, once drawn
+    # The page puts the focus there by itself, once it is drawn.
+    page.locator("input[name=key]:focus").wait_for()
     page.keyboard.type(KEY)
     page.keyboard.press("Enter")
     page.wait_for_url("**/inspect/")
