@@ -106,9 +106,9 @@ def served(tmp_path: Path) -> Iterator[Served]:
         yield service
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> "Iterator[Browser]":
-    """One Chromium for all tests."""
+    """One Chromium for all tests of a file; its event loop would be in the way of those after it."""
     pytest.importorskip("playwright", reason="needs playwright: pip install --group browser")
     from playwright.sync_api import sync_playwright  # noqa: PLC0415  # optional
 
