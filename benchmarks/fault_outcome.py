@@ -41,6 +41,11 @@ class Outcome(NamedTuple):
     struck: dict[str, int]
 
     @property
+    def every_recovery(self) -> list[float]:
+        """Recovery times of all faults together, seconds."""
+        return [seconds for hits in self.recoveries.values() for seconds in hits]
+
+    @property
     def is_well(self) -> bool:
         """Whether all is as it must be."""
         return not any((*self.checks, self.missed, self.dead, self.failures))
@@ -51,10 +56,9 @@ def recovery_table(outcome: Outcome) -> Table:
     table = Table(title="From a fault to the next reply, seconds")
     for column in ("fault", "count", "users hit", "p50", "p99", "max"):
         table.add_column(column, justify="left" if column == "fault" else "right")
-    every = [seconds for hits in outcome.recoveries.values() for seconds in hits]
     rows = [*sorted(outcome.struck.items()), ("all", outcome.faults)]
     for name, count in rows:
-        hits = every if name == "all" else outcome.recoveries.get(name, [])
+        hits = outcome.every_recovery if name == "all" else outcome.recoveries.get(name, [])
         table.add_row(name, str(count), str(len(hits)), *figures(hits))
     return table
 
@@ -107,10 +111,9 @@ def show(outcome: Outcome, console: Console) -> None:
 
 def as_json(outcome: Outcome) -> dict[str, Any]:
     """All figures, recovery times in seconds."""
-    every = [seconds for hits in outcome.recoveries.values() for seconds in hits]
     recovery = {
         name: dict(zip(("p50", "p99", "max"), np.percentile(hits, [50, 99, 100]), strict=True))
-        for name, hits in {**outcome.recoveries, "all": every}.items()
+        for name, hits in {**outcome.recoveries, "all": outcome.every_recovery}.items()
         if hits
     }
     return {

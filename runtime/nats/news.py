@@ -13,7 +13,7 @@ from assay.errors import BusError
 from assay.runtime.nats.connection import BusClosed, Connection, Message
 from assay.runtime.nats.streams import subject, token
 from assay.stores.protocols import Outbox
-from assay.stores.records import Namespace, SessionId
+from assay.stores.records import SessionId
 
 _BATCH = 256
 _IDLE_SECONDS = 1.0
@@ -55,7 +55,7 @@ async def tell(outbox: Outbox, connection: Connection) -> int:
     rows = await outbox.read(limit=_BATCH)
     for row in rows:
         await connection.store(
-            news_subject(connection.prefix, row.session, row.namespace),
+            subject(connection.prefix, "events", row.namespace, row.session),
             _encoder.encode(_News(session=row.session, sequence=row.sequence)),
             message_id=f"{token(row.session)}/{row.sequence}",
         )
@@ -91,8 +91,3 @@ async def hearing(
 
     async with connection.receiving(f"{connection.prefix}.events.>", take):
         yield
-
-
-def news_subject(prefix: str, stream: SessionId, namespace: Namespace) -> str:
-    """Where the news of a session goes."""
-    return subject(prefix, "events", namespace, stream)

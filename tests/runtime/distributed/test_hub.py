@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import anyio
 import pytest
+from tests.received import Received
 from tests.runtime.crashing import MESSAGES
 from tests.runtime.distributed.test_turns import process
 from tests.runtime.leavings import left_behind
@@ -90,23 +91,17 @@ async def test_a_service_tells_its_watchers_of_turns_it_had_no_part_in(servers: 
 
 
 async def test_only_one_process_tells_and_another_goes_on_when_it_stops(servers: Servers) -> None:
-    heard: list[SessionId] = []
-    came = anyio.Event()
-
-    def hear(stream: SessionId) -> None:
-        heard.append(stream)
-        came.set()
+    heard = Received[SessionId]()
 
     async with runtimes(servers, 3) as (asking, first, second):
         assert asking.hub is not None
-        async with asking.hub.hearing(hear), at_work(second):
+        async with asking.hub.hearing(heard), at_work(second):
             async with at_work(first):
                 pass
             await asking.session(user=USER, session_id=SESSION).send(MESSAGES[0])
-            with anyio.fail_after(10):
-                await came.wait()
+            await heard.next()
 
-    assert set(heard) == {stream_of(USER, SESSION)}
+    assert set(heard.items) == {stream_of(USER, SESSION)}
 
 
 async def test_what_is_erased_waits_in_no_queue_any_more(servers: Servers) -> None:

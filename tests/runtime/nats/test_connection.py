@@ -8,6 +8,7 @@ import anyio
 import pytest
 from anyio.abc import SocketAttribute, SocketStream
 from tests.nats_servers import NatsServer, running_nats
+from tests.received import Received
 
 from assay.errors import BusError, ConfigError
 from assay.runtime.nats.address import address_of, masked
@@ -192,41 +193,31 @@ async def test_a_connection_outlives_its_server(own_server: NatsServer) -> None:
 
 async def test_what_is_sent_once_one_listens_is_never_missed(nats_server: NatsServer) -> None:
     """Sent before this process does anything else: what listening needs is on the server already."""
-    got, came = list[bytes](), anyio.Event()
-
-    def take(message: Message) -> None:
-        got.append(message.data)
-        came.set()
+    received = Received[Message]()
 
     async with (
         connected(nats_server.fresh()) as connection,
-        connection.receiving(f"{connection.prefix}.news", take),
+        connection.receiving(f"{connection.prefix}.news", received),
     ):
         nats_server.send(f"{connection.prefix}.news", "now")
-        with anyio.fail_after(5):
-            await came.wait()
+        await received.next(within=5)
 
-    assert got == [b"now"]
+    assert [message.data for message in received.items] == [b"now"]
 
 
 async def test_one_may_listen_while_the_server_is_away(own_server: NatsServer) -> None:
-    got, came = list[bytes](), anyio.Event()
-
-    def take(message: Message) -> None:
-        got.append(message.data)
-        came.set()
+    received = Received[Message]()
 
     async with connected(own_server.url) as connection:
         own_server.kill()
-        async with connection.receiving(f"{connection.prefix}.news", take):
+        async with connection.receiving(f"{connection.prefix}.news", received):
             own_server.start()
             with anyio.fail_after(15):
                 await connection.reconnected()
             own_server.send(f"{connection.prefix}.news", "later")
-            with anyio.fail_after(5):
-                await came.wait()
+            await received.next(within=5)
 
-    assert got == [b"later"]
+    assert [message.data for message in received.items] == [b"later"]
 
 
 async def test_a_server_that_stays_away_is_an_error_after_the_patience(
@@ -286,24 +277,19 @@ async def test_an_installation_can_be_removed(nats_url: str) -> None:
 
 
 async def test_two_installations_on_one_server_do_not_meet(nats_server: NatsServer) -> None:
-    got, came = list[bytes](), anyio.Event()
-
-    def take(message: Message) -> None:
-        got.append(message.data)
-        came.set()
+    received = Received[Message]()
 
     async with (
         connected(nats_server.fresh()) as one,
         connected(nats_server.fresh()) as other,
-        one.receiving(f"{one.prefix}.>", take),
+        one.receiving(f"{one.prefix}.>", received),
     ):
         await other.publish(f"{other.prefix}.news", b"not for you")
         await other.request(f"{other.prefix}.nobody", b"")
         await one.publish(f"{one.prefix}.news", b"yes")
-        with anyio.fail_after(5):
-            await came.wait()
+        await received.next(within=5)
 
-    assert got == [b"yes"]
+    assert [message.data for message in received.items] == [b"yes"]
 
 
 def _everywhere(connection: Connection, namespace: Namespace) -> list[str]:

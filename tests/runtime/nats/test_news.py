@@ -11,6 +11,7 @@ import pytest
 from nats.js import JetStreamContext
 from nats.js.api import RawStreamMsg
 from tests.nats_servers import NatsServer, running_nats
+from tests.received import Received
 
 from assay.runtime.nats.connection import Connection
 from assay.runtime.nats.news import hearing, relay, tell
@@ -82,23 +83,6 @@ def _message(name: str, number: int, js: JetStreamContext) -> Awaitable[RawStrea
     return js.get_msg(name, number)
 
 
-class Heard:
-    """What is heard, to be waited for."""
-
-    def __init__(self) -> None:
-        self.sessions: list[SessionId] = []
-        self._came = anyio.Event()
-
-    def __call__(self, session: SessionId) -> None:
-        self.sessions.append(session)
-        self._came.set()
-
-    async def next(self) -> None:
-        with anyio.fail_after(10):
-            await self._came.wait()
-        self._came = anyio.Event()
-
-
 async def test_what_was_told_is_forgotten_in_the_outbox(connection: Connection) -> None:
     outbox = ListedOutbox(range(5))
 
@@ -123,17 +107,17 @@ async def test_two_relays_tell_each_entry_once(connection: Connection, nats_url:
 
 
 async def test_who_listens_hears_of_every_session(connection: Connection, nats_url: str) -> None:
-    heard = Heard()
+    heard = Received[SessionId]()
 
     async with open_nats(nats_url) as elsewhere, hearing(elsewhere, heard):
         await tell(ListedOutbox([0]), connection)
         await heard.next()
 
-    assert heard.sessions == [STREAM]
+    assert heard.items == [STREAM]
 
 
 async def test_who_listens_goes_on_when_the_server_is_back(own_server: NatsServer) -> None:
-    heard = Heard()
+    heard = Received[SessionId]()
 
     async with (
         open_nats(own_server.url) as here,
@@ -147,7 +131,7 @@ async def test_who_listens_goes_on_when_the_server_is_back(own_server: NatsServe
         await tell(ListedOutbox([0]), here)
         await heard.next()
 
-    assert heard.sessions == [STREAM]
+    assert heard.items == [STREAM]
 
 
 async def test_news_has_no_word_of_what_was_said(connection: Connection) -> None:
@@ -162,7 +146,7 @@ async def test_news_has_no_word_of_what_was_said(connection: Connection) -> None
 async def test_what_is_appended_in_postgres_is_heard_of_in_another_process(
     connection: Connection, nats_url: str, clean_database: str
 ) -> None:
-    heard = Heard()
+    heard = Received[SessionId]()
 
     async with (
         Postgres(clean_database) as database,
@@ -177,5 +161,5 @@ async def test_what_is_appended_in_postgres_is_heard_of_in_another_process(
             await heard.next()
         group.cancel_scope.cancel()
 
-    assert heard.sessions == [STREAM] * 3
+    assert heard.items == [STREAM] * 3
     assert await told(connection) == [0, 1, 2]
