@@ -18,7 +18,7 @@ _RECONNECT_SECONDS = 0.2
 _CONNECT_SECONDS = 3
 _CLOSE_SECONDS = 2.0
 _PING_SECONDS = 10
-_HANDSHAKES = 6
+_HANDSHAKES = 30
 _OLDEST = (2, 11)
 _HOW_TO_START = "start one with `nats-server -js`, or give another --bus"
 
